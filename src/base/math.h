@@ -1,0 +1,24 @@
+// Small integer helpers.
+#pragma once
+
+#include <cstdint>
+
+namespace npuless {
+
+constexpr int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+constexpr int64_t round_up(int64_t a, int64_t b) {
+  return ceil_div(a, b) * b;
+}
+
+constexpr int64_t min64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+constexpr int64_t max64(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+}  // namespace npuless

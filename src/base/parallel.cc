@@ -1,0 +1,99 @@
+#include "base/parallel.h"
+
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <cfenv>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+
+namespace npuless {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+int default_threads() {
+  if (const char* text = std::getenv("NPULESS_NUM_THREADS")) {
+    const long value = std::strtol(text, nullptr, 10);
+    if (value >= 1 && value <= kMaxThreads) return static_cast<int>(value);
+  }
+  return tbb::this_task_arena::max_concurrency();
+}
+
+// oneTBB creates at most one worker per processor unless told otherwise; tests and users may ask
+// for more threads than that.
+class Pool {
+ public:
+  Pool() : threads_(default_threads()), arena_(kMaxThreads) { raise_limit(threads_); }
+
+  int threads() const { return threads_.load(std::memory_order_relaxed); }
+
+  void set_threads(int threads) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    raise_limit(threads);
+    threads_.store(threads, std::memory_order_relaxed);
+  }
+
+  tbb::task_arena& arena() { return arena_; }
+
+ private:
+  void raise_limit(int threads) {
+    if (threads <= limit_value_) return;
+    limit_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                   static_cast<size_t>(threads));
+    limit_value_ = threads;
+  }
+
+  std::mutex mutex_;
+  std::atomic<int> threads_;
+  int limit_value_ = 0;
+  std::unique_ptr<tbb::global_control> limit_;
+  tbb::task_arena arena_;
+};
+
+// Never destroyed: stream workers may still run while static destructors do.
+Pool& pool() {
+  static Pool* instance = new Pool;
+  return *instance;
+}
+
+}  // namespace
+
+int num_threads() {
+  return pool().threads();
+}
+
+Status set_num_threads(int threads) {
+  if (threads < 1 || threads > kMaxThreads) {
+    return fail(code::kInvalidParam, "the number of threads must be in [1, %d], got %d",
+                kMaxThreads, threads);
+  }
+  pool().set_threads(threads);
+  return {};
+}
+
+namespace detail {
+
+void run_workers(int workers, void (*loop)(void* context, int worker), void* context) {
+  if (workers == 1) return loop(context, 0);
+  pool().arena().execute([&] {
+    tbb::parallel_for(
+        0, workers, [&](int worker) { loop(context, worker); }, tbb::simple_partitioner());
+  });
+}
+
+static_assert(sizeof(std::fenv_t) <= 64);
+
+DefaultFpEnv::DefaultFpEnv() {
+  std::fegetenv(reinterpret_cast<std::fenv_t*>(saved_));
+  std::fesetenv(FE_DFL_ENV);
+}
+
+DefaultFpEnv::~DefaultFpEnv() {
+  std::fesetenv(reinterpret_cast<const std::fenv_t*>(saved_));
+}
+
+}  // namespace detail
+}  // namespace npuless

@@ -1,0 +1,83 @@
+// aclTensor and the aclnn arrays, and how operators read them as views.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "acl/acl_base.h"
+#include "aclnn/acl_meta.h"
+#include "base/dtype.h"
+#include "base/status.h"
+#include "base/view.h"
+
+namespace npuless::tensor {
+
+inline constexpr int kMaxRank = 16;
+
+struct Shape {
+  int rank = 0;
+  int64_t dims[kMaxRank] = {};
+};
+
+}  // namespace npuless::tensor
+
+// Reference counted: the client holds one reference (aclDestroyTensor drops it) and each executor
+// that reads the address at launch holds one, so an early destroy never dangles.
+struct aclTensor {
+  std::atomic<int64_t> references{1};
+  npuless::tensor::Shape view;
+  npuless::tensor::Shape storage;
+  int64_t strides[npuless::tensor::kMaxRank] = {};
+  int64_t offset = 0;  // in elements
+  npuless::DType dtype = npuless::DType::kUndefined;
+  aclFormat format = ACL_FORMAT_ND;
+  std::atomic<void*> address{nullptr};  // of the storage
+};
+
+struct aclIntArray {
+  int64_t size = 0;
+  int64_t* values = nullptr;
+};
+
+namespace npuless::tensor {
+
+void retain(const aclTensor* tensor);
+void release(const aclTensor* tensor);
+
+int64_t element_count(const aclTensor& tensor);
+bool is_empty(const aclTensor& tensor);
+// Address of the first element of the view: storage address + offset. Null stays null.
+void* data_of(const aclTensor& tensor);
+
+// The tensor must have the rank of the view; checked by the caller.
+Vector as_vector(const aclTensor& tensor);
+Matrix as_matrix(const aclTensor& tensor);
+
+// "[1024, 7]" into a caller's buffer, for sentences. Returns the buffer.
+inline constexpr int kShapeText = 160;
+const char* shape_text(const aclTensor& tensor, char (&buffer)[kShapeText]);
+
+// --- checks shared by all operators; each failure leaves one sentence and returns its code ------
+
+// 161001 "<name> must not be null".
+Status require(const void* pointer, const char* name);
+// 161002 unless the type is one of `allowed`.
+Status require_dtype(const aclTensor* tensor, const char* name, const DType* allowed, int count);
+template <int N>
+Status require_dtype(const aclTensor* tensor, const char* name, const DType (&allowed)[N]) {
+  return require_dtype(tensor, name, allowed, N);
+}
+// 161002 unless a and b have one type.
+Status require_same_dtype(const aclTensor* a, const char* a_name, const aclTensor* b,
+                          const char* b_name);
+// 161002 unless the format is ND.
+Status require_nd(const aclTensor* tensor, const char* name);
+Status require_rank(const aclTensor* tensor, const char* name, int rank);
+// 161002 unless dim `axis` equals `expected`, described as `what` ("the length of grad").
+Status require_dim(const aclTensor* tensor, const char* name, int axis, int64_t expected,
+                   const char* what);
+// 161002 when a dimension or a stride is negative, or when a non-empty tensor's address is null
+// (161001).
+Status require_addressable(const aclTensor* tensor, const char* name);
+
+}  // namespace npuless::tensor
