@@ -21,7 +21,10 @@ function(npuless_isa_sources target)
     if(NOT isa STREQUAL PORTABLE AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       continue()
     endif()
+    cmake_path(ABSOLUTE_PATH ARG_${isa} BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     target_sources(${target} PRIVATE ${ARG_${isa}})
-    set_property(SOURCE ${ARG_${isa}} APPEND PROPERTY COMPILE_OPTIONS -O3 ${NPULESS_FLAGS_${isa}})
+    # Without TARGET_DIRECTORY a property set here is invisible to a target of another folder.
+    set_property(SOURCE ${ARG_${isa}} TARGET_DIRECTORY ${target} APPEND
+                 PROPERTY COMPILE_OPTIONS -O3 ${NPULESS_FLAGS_${isa}})
   endforeach()
 endfunction()
