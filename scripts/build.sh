@@ -20,12 +20,16 @@ configure() {
 }
 
 # Builds the library (release preset, no tests) and brings the CANN root in build/cann up to date.
-install_root() {
-  local build=$top/build/release
+# One at a time: ninja does not lock its folder.
+install_root() (
+  build=$top/build/release
+  mkdir -p "$build"
+  exec 9>"$build/.lock"
+  flock 9
   [ -f "$build/build.ninja" ] || configure release "$build"
   cmake --build "$build" --target npuless --parallel "$jobs" >"$build/library.log" 2>&1 </dev/null || {
     cat "$build/library.log" >&2
-    return 1
+    exit 1
   }
   quietly cmake --install "$build" --prefix "$cann"
-}
+)
