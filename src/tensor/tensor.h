@@ -1,4 +1,4 @@
-// aclTensor and the aclnn arrays, and how operators read them as views.
+// aclTensor, how operators read it as a view, and the checks that all operators share.
 #pragma once
 
 #include <atomic>
@@ -9,9 +9,11 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "base/view.h"
+#include "tensor/arrays.h"
 
 namespace npuless::tensor {
 
+// Above it aclCreateTensor answers NULL and a sentence.
 inline constexpr int kMaxRank = 16;
 
 struct Shape {
@@ -34,26 +36,45 @@ struct aclTensor {
   std::atomic<void*> address{nullptr};  // of the storage
 };
 
-struct aclIntArray {
-  int64_t size = 0;
-  int64_t* values = nullptr;
+namespace npuless::tensor {
+
+// What aclCreateTensor and aclInitTensor are told.
+struct Description {
+  const int64_t* view_dims;
+  uint64_t view_rank;
+  aclDataType dtype;
+  const int64_t* strides;  // null: contiguous
+  int64_t offset;
+  aclFormat format;
+  const int64_t* storage_dims;
+  uint64_t storage_rank;
+  void* address;
 };
 
-namespace npuless::tensor {
+// 161001 dims null with a rank above 0, 161002 a rank above kMaxRank, 207001 no memory; nothing
+// else is looked at, as documented: operators judge the tensors they are given.
+Status create(const Description& description, aclTensor** tensor);
+// The same in place; null dims keep the old ones, with their strides unless strides come along.
+Status reinitialise(aclTensor& tensor, const Description& description);
 
 void retain(const aclTensor* tensor);
 void release(const aclTensor* tensor);
 
+// The product of the view's dims; the largest int64_t where it would overflow.
 int64_t element_count(const aclTensor& tensor);
+// Whether a dimension of the view is 0.
 bool is_empty(const aclTensor& tensor);
 // Address of the first element of the view: storage address + offset. Null stays null.
 void* data_of(const aclTensor& tensor);
+// The offset in bytes, wrapping where the caller's numbers are absurd.
+uint64_t offset_bytes(const aclTensor& tensor);
 
 // The tensor must have the rank of the view; checked by the caller.
 Vector as_vector(const aclTensor& tensor);
 Matrix as_matrix(const aclTensor& tensor);
 
-// "[1024, 7]" into a caller's buffer, for sentences. Returns the buffer.
+// "[1024, 7]" into a caller's buffer, for sentences; cut off with "…" where it does not fit.
+// Returns the buffer.
 inline constexpr int kShapeText = 160;
 const char* shape_text(const aclTensor& tensor, char (&buffer)[kShapeText]);
 
@@ -76,8 +97,9 @@ Status require_rank(const aclTensor* tensor, const char* name, int rank);
 // 161002 unless dim `axis` equals `expected`, described as `what` ("the length of grad").
 Status require_dim(const aclTensor* tensor, const char* name, int axis, int64_t expected,
                    const char* what);
-// 161002 when a dimension or a stride is negative, or when a non-empty tensor's address is null
-// (161001).
+// 161002 when a dimension, a stride or the offset is negative, or when the last element's byte
+// offset leaves 64 bits. A null address is no error here: CANN's own example of repeatable
+// executors plans with null addresses and sets them before each launch, so launch() judges them.
 Status require_addressable(const aclTensor* tensor, const char* name);
 
 }  // namespace npuless::tensor
