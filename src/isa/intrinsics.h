@@ -13,7 +13,13 @@
 #include <simde/x86/avx512.h>
 #include <simde/x86/f16c.h>
 #include <simde/x86/fma.h>
+
+#include "isa/simde_missing.h"
 #pragma GCC diagnostic pop
 #else
+// GCC 12 takes the undefined vectors of its own header for uninitialised variables.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 #endif

@@ -1,0 +1,161 @@
+// The vector of simd_portable.h in AVX-512 F, BW, DQ, VL.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "isa/intrinsics.h"
+
+namespace npuless::avx512 {
+namespace {
+
+inline constexpr int kLanes = 16;
+using F32 = __m512;
+
+inline F32 zero() {
+  return _mm512_setzero_ps();
+}
+
+inline F32 broadcast(float x) {
+  return _mm512_set1_ps(x);
+}
+
+inline F32 add(F32 a, F32 b) {
+  return _mm512_add_ps(a, b);
+}
+
+inline F32 mul(F32 a, F32 b) {
+  return _mm512_mul_ps(a, b);
+}
+
+inline F32 sub(F32 a, F32 b) {
+  return _mm512_sub_ps(a, b);
+}
+
+inline F32 div(F32 a, F32 b) {
+  return _mm512_div_ps(a, b);
+}
+
+inline F32 madd(F32 a, F32 b, F32 c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+
+// max and min answer their second operand when either is NaN.
+inline F32 clamp(F32 x, float low, float high) {
+  return _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), x));
+}
+
+inline F32 round_int(F32 x) {
+  return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+inline F32 scale_pow2(F32 x, F32 n) {
+  return _mm512_scalef_ps(x, n);
+}
+
+inline float first_lane(F32 x) {
+  return _mm512_cvtss_f32(x);
+}
+
+inline F32 widen_bf16(__m256i x) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+}
+
+// Not VCVTNEPS2BF16, which flushes subnormals.
+inline __m256i narrow_bf16(F32 x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i high = _mm512_srli_epi32(bits, 16);
+  const __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+  const __m512i carry = _mm512_add_epi32(_mm512_set1_epi32(0x7FFF), odd);
+  const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(bits, carry), 16);
+  const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  return _mm512_cvtepi32_epi16(
+      _mm512_mask_or_epi32(rounded, is_nan, high, _mm512_set1_epi32(0x40)));
+}
+
+inline __m256i narrow_f16(F32 x) {
+  return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+inline __m256i load_u16(const void* p) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+}
+
+inline void store_u16(void* p, __m256i x) {
+  _mm256_storeu_si256(static_cast<__m256i*>(p), x);
+}
+
+inline F32 load(const float* p) {
+  return _mm512_loadu_ps(p);
+}
+
+inline F32 load(const bf16* p) {
+  return widen_bf16(load_u16(p));
+}
+
+inline F32 load(const f16* p) {
+  return _mm512_cvtph_ps(load_u16(p));
+}
+
+inline void store(float* p, F32 x) {
+  _mm512_storeu_ps(p, x);
+}
+
+inline void store(bf16* p, F32 x) {
+  store_u16(p, narrow_bf16(x));
+}
+
+inline void store(f16* p, F32 x) {
+  store_u16(p, narrow_f16(x));
+}
+
+inline __mmask16 first_lanes(int count) {
+  return static_cast<__mmask16>((1u << count) - 1u);
+}
+
+inline F32 load_partial(const float* p, int count) {
+  return _mm512_maskz_loadu_ps(first_lanes(count), p);
+}
+
+inline F32 load_partial(const bf16* p, int count) {
+  return widen_bf16(_mm256_maskz_loadu_epi16(first_lanes(count), p));
+}
+
+inline F32 load_partial(const f16* p, int count) {
+  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(count), p));
+}
+
+inline void store_partial(float* p, F32 x, int count) {
+  _mm512_mask_storeu_ps(p, first_lanes(count), x);
+}
+
+inline void store_partial(bf16* p, F32 x, int count) {
+  _mm256_mask_storeu_epi16(p, first_lanes(count), narrow_bf16(x));
+}
+
+inline void store_partial(f16* p, F32 x, int count) {
+  _mm256_mask_storeu_epi16(p, first_lanes(count), narrow_f16(x));
+}
+
+inline void prefetch(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+}
+
+inline void stream(float* p, F32 x) {
+  _mm512_stream_ps(p, x);
+}
+
+inline void stream(bf16* p, F32 x) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), narrow_bf16(x));
+}
+
+inline void stream(f16* p, F32 x) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), narrow_f16(x));
+}
+
+inline void stream_fence() {
+  _mm_sfence();
+}
+
+}  // namespace
+}  // namespace npuless::avx512
