@@ -1,4 +1,4 @@
-/* Part of the CANN header tree; offline models, which it would declare, are not offered here. */
+/* Part of the CANN header tree, empty: offline models are not offered. */
 #ifndef NPULESS_ACL_ACL_BASE_MDL_H_
 #define NPULESS_ACL_ACL_BASE_MDL_H_
 

@@ -1,5 +1,7 @@
-/* Part of the CANN header tree; offline models, which it would declare, are not offered here. */
+/* Part of the CANN header tree, empty: offline models are not offered. */
 #ifndef NPULESS_ACL_ACL_MDL_H_
 #define NPULESS_ACL_ACL_MDL_H_
+
+#include "acl_base.h"
 
 #endif /* NPULESS_ACL_ACL_MDL_H_ */
