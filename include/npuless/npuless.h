@@ -22,7 +22,8 @@ ACL_FUNC_VISIBILITY const char* npulessGetIsa(void);
 ACL_FUNC_VISIBILITY aclError npulessSetIsa(const char* level);
 
 /* Threads that one operator uses, 1 to 1024: by default NPULESS_NUM_THREADS, or the number of
- * processors this process may use. Read in phase 1; results do not depend on it. */
+ * processors this process may use. Read in phase 1; results do not depend on it.
+ * Answers 0 when out of memory. */
 ACL_FUNC_VISIBILITY int npulessGetNumThreads(void);
 /* Out of range: 100000. */
 ACL_FUNC_VISIBILITY aclError npulessSetNumThreads(int threads);
