@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that includes point downwards: aclnn.cc -> op -> kernels -> isa, gemm -> base;
+"""Checks that includes point downwards: aclnn.cc, checks -> op -> kernels -> isa, gemm -> base;
 runtime, tensor -> base; tensor -> runtime/launch.h. Usage: check_includes.py ROOT | --self-test"""
 import pathlib
 import re
@@ -19,10 +19,13 @@ RULES = [
     (r"src/tensor/", rf"(base/|tensor/|runtime/launch\.h|{PUBLIC})"),
     (r"src/api/", rf"(base/|isa/|runtime/|{PUBLIC})"),
     (r"ops/[^/]+/(test|bench|ref|cases)[^/]*$", r""),
-    (r"ops/[^/]+/aclnn[^/]*$", rf"(FAMILY/|tensor/|base/|isa/|runtime/launch\.h|{PUBLIC})"),
-    (rf"ops/[^/]+/({ISA_FILE}|kernels[^/]*|[^/]*\.inl)$", r"(FAMILY/kernels|FAMILY/.*\.inl|isa/|gemm/)"),
-    (r"ops/[^/]+/", r"(FAMILY/(?!aclnn)|gemm/|isa/|base/)"),
-    (r"include/", r"(acl|aclnn|aclnnop|npuless)/|aclnn_util\.h"),
+    # The façade and the checks of its arguments, which speak of tensors.
+    (r"ops/[^/]+/(aclnn|[^/]*check)[^/]*$",
+     rf"(FAMILY/|tensor/|base/|isa/|runtime/(launch|soc)\.h|{PUBLIC})"),
+    (rf"ops/[^/]+/({ISA_FILE}|kernels[^/]*|[^/]*\.inl)$",
+     r"(FAMILY/kernels|FAMILY/.*\.inl|isa/|gemm/)"),
+    (r"ops/[^/]+/", r"(FAMILY/(?!aclnn|.*check)|gemm/|isa/|base/)"),
+    (r"include/", rf"({PUBLIC}|error_codes/|[^/]+$)"),
 ]
 
 # (header, the only files that may include it)
@@ -86,6 +89,8 @@ def self_test():
         ("ops/a/op.cc", '#include "tensor/tensor.h"'),
         ("ops/a/op.cc", '#include "b/op.h"'),
         ("ops/a/op.cc", '#include "a/aclnn.h"'),
+        ("ops/a/op.cc", '#include "a/grad_check.h"'),
+        ("ops/a/aclnn.cc", '#include "runtime/stream.h"'),
         ("ops/a/kernels.h", '#include "a/op.h"'),
         ("ops/a/avx2.cc", ' #  include "base/parallel.h"'),
         ("include/acl/acl.h", '#include "base/status.h"'),

@@ -19,7 +19,7 @@ def preprocessed(cxx, include_dir):
     source = "".join(f'#include "{h.resolve()}"\n' for h in headers)
     roots = [f"-I{include_dir}{sub}" for sub in ("", "/aclnn", "/aclnnop")]
     out = subprocess.run([cxx, "-std=c++11", "-E", "-x", "c++", *roots, "-"], input=source,
-                         capture_output=True, text=True, check=True).stdout
+                         stdout=subprocess.PIPE, text=True, check=True).stdout
     ours = str(pathlib.Path(include_dir).resolve())
     lines, keep = [], False
     for line in out.splitlines():
@@ -61,8 +61,8 @@ def declared(text):
 
 
 def exported(library):
-    out = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True,
-                         check=True).stdout
+    out = subprocess.run(["nm", "-D", "--defined-only", library], stdout=subprocess.PIPE,
+                         text=True, check=True).stdout
     return {line.split()[-1] for line in out.splitlines()}
 
 
