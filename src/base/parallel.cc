@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace npuless {
 namespace {
@@ -22,35 +23,37 @@ int default_threads() {
   return tbb::this_task_arena::max_concurrency();
 }
 
-// oneTBB creates at most one worker per processor unless told otherwise; tests and users may ask
-// for more threads than that.
+// oneTBB creates at most one worker per processor unless told otherwise, and prints a warning when
+// an arena asks for more; so the limit is raised first and the arena sized to it. Arenas only grow,
+// and older ones are kept: an operator may be running in them.
 class Pool {
  public:
-  Pool() : threads_(default_threads()), arena_(kMaxThreads) { raise_limit(threads_); }
+  Pool() { set_threads(default_threads()); }
 
   int threads() const { return threads_.load(std::memory_order_relaxed); }
+  tbb::task_arena& arena() { return *arena_.load(std::memory_order_acquire); }
 
   void set_threads(int threads) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    raise_limit(threads);
+    if (threads > limit_) grow(threads);
     threads_.store(threads, std::memory_order_relaxed);
   }
 
-  tbb::task_arena& arena() { return arena_; }
-
  private:
-  void raise_limit(int threads) {
-    if (threads <= limit_value_) return;
-    limit_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
-                                                   static_cast<size_t>(threads));
-    limit_value_ = threads;
+  void grow(int threads) {
+    controls_.push_back(std::make_unique<tbb::global_control>(
+        tbb::global_control::max_allowed_parallelism, static_cast<size_t>(threads)));
+    arenas_.push_back(std::make_unique<tbb::task_arena>(threads));
+    arena_.store(arenas_.back().get(), std::memory_order_release);
+    limit_ = threads;
   }
 
   std::mutex mutex_;
-  std::atomic<int> threads_;
-  int limit_value_ = 0;
-  std::unique_ptr<tbb::global_control> limit_;
-  tbb::task_arena arena_;
+  std::atomic<int> threads_{1};
+  std::atomic<tbb::task_arena*> arena_{nullptr};
+  int limit_ = 0;
+  std::vector<std::unique_ptr<tbb::global_control>> controls_;
+  std::vector<std::unique_ptr<tbb::task_arena>> arenas_;
 };
 
 // Never destroyed: stream workers may still run while static destructors do.

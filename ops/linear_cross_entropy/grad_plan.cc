@@ -1,0 +1,121 @@
+#include "base/math.h"
+#include "base/parallel.h"
+#include "gemm/engines.h"
+#include "isa/level.h"
+#include "linear_cross_entropy/op.h"
+
+namespace npuless::linear_cross_entropy {
+namespace {
+
+// Panels are whole multiples of every engine's kc (240 or 480), so that the k blocks of the input
+// gradient fall on the same vocabulary rows however long a panel is.
+constexpr int64_t kPanelUnit = 480;
+// Long enough that adding a panel's product into the fp32 [N,H] sums is rare, short enough that
+// the packed panels of a large hidden size stay in a last-level cache.
+constexpr int64_t kMaxPanel = 1920;
+// d ⊙ grad of one panel: [N, panel] stays within this many bytes where the unit allows it.
+constexpr int64_t kMaxGradLogitsBytes = int64_t{32} << 20;
+
+// A block of A is kTokenBlock × kc packed elements, about 120 KiB: half of a small second-level
+// cache. A multiple of every MR.
+constexpr int64_t kTokenBlock = 128;
+// Columns per piece of work: enough that packing A (kTokenBlock × k) is below 2 % of its use.
+constexpr int64_t kMinColumns = 480;
+constexpr int64_t kMaxColumns = 1920;
+// Enough pieces that the last ones do not leave workers idle.
+constexpr int64_t kWantedPieces = 32;
+
+int64_t choose_panel(int64_t tokens, int64_t vocab, int64_t element_bytes) {
+  const int64_t fitting = kMaxGradLogitsBytes / (tokens * element_bytes);
+  const int64_t limit = max64(kPanelUnit, min64(kMaxPanel, fitting / kPanelUnit * kPanelUnit));
+  const int64_t panels = ceil_div(vocab, limit);
+  return round_up(ceil_div(vocab, panels), kPanelUnit);
+}
+
+Blocking choose_blocking(int64_t rows, int64_t cols, int nr) {
+  const int64_t row_pieces = ceil_div(rows, kTokenBlock);
+  const int64_t col_pieces = max64(1, ceil_div(kWantedPieces, row_pieces));
+  const int64_t wanted = round_up(ceil_div(cols, col_pieces), nr);
+  const int64_t low = round_up(kMinColumns, nr);
+  const int64_t high = kMaxColumns / nr * nr;
+  return {kTokenBlock, min64(high, max64(low, wanted))};
+}
+
+const Kernels& kernels_for([[maybe_unused]] isa::Level level) {
+#if defined(__x86_64__)
+  if (level >= isa::Level::kAvx512) return avx512::linear_cross_entropy_kernels;
+  if (level == isa::Level::kAvx2) return avx2::linear_cross_entropy_kernels;
+#endif
+  return portable::linear_cross_entropy_kernels;
+}
+
+int64_t packed_bytes(const gemm::Engine& engine, int64_t lines, int64_t k, int width) {
+  return gemm::packed_size(engine, lines, k, width) * engine.element_bytes;
+}
+
+void plan_blocks(const GradArgs& args, GradPlan& plan) {
+  const int nr = plan.engine->nr;
+  const int64_t hidden = args.input.cols;
+  const int64_t panel = min64(plan.panel, args.weight.rows);
+  plan.logits = choose_blocking(args.input.rows, panel, nr);
+  plan.input_grad = choose_blocking(args.input.rows, hidden, nr);
+  plan.weight_grad = choose_blocking(panel, hidden, nr);
+}
+
+void book_tokens(int64_t tokens, GradPlan& plan, Ledger& ledger) {
+  plan.tokens = ledger.book<TokenRow>(tokens);
+  plan.targets = ledger.book<int64_t>(tokens);
+  plan.grad_power = ledger.book<float>(tokens);
+  plan.input_scale = ledger.book<float>(tokens);
+}
+
+void book_panels(const GradArgs& args, GradPlan& plan, Ledger& ledger) {
+  const gemm::Engine& engine = *plan.engine;
+  const int64_t tokens = args.input.rows;
+  const int64_t hidden = args.input.cols;
+  const int64_t panel = min64(plan.panel, args.weight.rows);
+  const int64_t grad_bytes = plan.grad_type == kGradBfloat16 ? 2 : 4;
+  if (!args.has_softmax) {
+    const int64_t bytes = packed_bytes(engine, panel, hidden, engine.nr);
+    plan.packed_columns = ledger.book<unsigned char>(bytes);
+  }
+  plan.packed_rows = ledger.book<unsigned char>(packed_bytes(engine, hidden, panel, engine.nr));
+  plan.packed_input = ledger.book<unsigned char>(packed_bytes(engine, hidden, tokens, engine.nr));
+  plan.grad_logits = ledger.book<unsigned char>(tokens * panel * grad_bytes);
+  plan.input_sum_stride = round_up(hidden, engine.nr);
+  plan.input_sum = ledger.book<float>(round_up(tokens, engine.mr) * plan.input_sum_stride);
+}
+
+void book_workers(GradPlan& plan, Ledger& ledger) {
+  const gemm::Engine& engine = *plan.engine;
+  const int64_t columns =
+      max64(plan.logits.col_block, max64(plan.input_grad.col_block, plan.weight_grad.col_block));
+  plan.block_bytes = round_up(kTokenBlock * engine.kc * engine.element_bytes, kWorkspaceAlign);
+  plan.tile_floats = kTokenBlock * round_up(columns, engine.nr);
+  plan.block = ledger.book<unsigned char>(plan.threads * plan.block_bytes);
+  plan.tile = ledger.book<float>(plan.threads * plan.tile_floats);
+}
+
+}  // namespace
+
+Status plan_grad(const GradArgs& args, GradPlan& plan) {
+  isa::Level level{};
+  NPULESS_TRY(isa::active_level(level));
+  plan.args = args;
+  plan.engine = &gemm::engine_for(level, args.input.dtype);
+  plan.kernels = &kernels_for(level);
+  plan.threads = num_threads();
+  const bool bfloat16 = args.input.dtype == DType::kBfloat16;
+  plan.grad_type = bfloat16 ? kGradBfloat16 : kGradFloat32;
+  plan.operand_type = bfloat16 ? kBfloat16 : kFloat16;
+  plan.panel = choose_panel(args.input.rows, args.weight.rows, bfloat16 ? 2 : 4);
+  plan_blocks(args, plan);
+  Ledger ledger;
+  book_tokens(args.input.rows, plan, ledger);
+  book_panels(args, plan, ledger);
+  book_workers(plan, ledger);
+  plan.workspace_bytes = ledger.bytes();
+  return {};
+}
+
+}  // namespace npuless::linear_cross_entropy

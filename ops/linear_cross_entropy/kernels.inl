@@ -1,0 +1,61 @@
+// Kernel text, written once over isa/simd_*.h and isa/exp.inl; included inside a level's anonymous
+// namespace.
+
+using linear_cross_entropy::kNoTarget;
+using linear_cross_entropy::TokenRow;
+
+template <class T, class Map>
+inline void map_row(const float* in, int64_t n, T* out, Map map) {
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) store(out + j, map(load(in + j)));
+  if (j == n) return;
+  const int rest = static_cast<int>(n - j);
+  store_partial(out + j, map(load_partial(in + j, rest)), rest);
+}
+
+template <class T>
+inline void put(T* out, float x) {
+  store_partial(out, broadcast(x), 1);
+}
+
+template <class T>
+void grad_from_logits(const float* logits, int64_t n, const TokenRow& row, int64_t target,
+                      void* out) {
+  auto* d = static_cast<T*>(out);
+  const F32 max = broadcast(row.max);
+  const F32 grad = broadcast(row.grad);
+  if (row.divide) {
+    const F32 sum = broadcast(row.sum);
+    map_row(logits, n, d, [&](F32 z) { return mul(div(exp(sub(z, max)), sum), grad); });
+  } else {
+    const F32 inverse = broadcast(row.inverse);
+    map_row(logits, n, d, [&](F32 z) { return mul(mul(exp(sub(z, max)), inverse), grad); });
+  }
+  if (target == kNoTarget) return;
+  const float e = first_lane(exp(broadcast(logits[target] - row.max)));
+  put(d + target, (e - row.sum) / row.sum * row.grad);
+}
+
+template <class T>
+void grad_from_softmax(const float* softmax, int64_t n, float grad, int64_t target, void* out) {
+  auto* d = static_cast<T*>(out);
+  const F32 factor = broadcast(grad);
+  map_row(softmax, n, d, [&](F32 p) { return mul(p, factor); });
+  if (target != kNoTarget) put(d + target, (softmax[target] - 1.0f) * grad);
+}
+
+template <class T>
+void narrow_row(const float* in, int64_t n, float scale, void* out) {
+  const F32 factor = broadcast(scale);
+  map_row(in, n, static_cast<T*>(out), [&](F32 x) { return mul(x, factor); });
+}
+
+void exp_row(const float* in, int64_t n, float* out) {
+  map_row(in, n, out, [](F32 x) { return exp(x); });
+}
+
+constexpr linear_cross_entropy::Kernels kTable = {
+    {&grad_from_logits<bf16>, &grad_from_logits<float>},
+    {&grad_from_softmax<bf16>, &grad_from_softmax<float>},
+    {&narrow_row<bf16>, &narrow_row<f16>},
+    &exp_row};
