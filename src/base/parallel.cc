@@ -41,8 +41,9 @@ class Pool {
 
  private:
   void grow(int threads) {
-    controls_.push_back(std::make_unique<tbb::global_control>(
-        tbb::global_control::max_allowed_parallelism, static_cast<size_t>(threads)));
+    control_.reset();  // of several controls the smallest would rule
+    control_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                     static_cast<size_t>(threads));
     arenas_.push_back(std::make_unique<tbb::task_arena>(threads));
     arena_.store(arenas_.back().get(), std::memory_order_release);
     limit_ = threads;
@@ -52,7 +53,7 @@ class Pool {
   std::atomic<int> threads_{1};
   std::atomic<tbb::task_arena*> arena_{nullptr};
   int limit_ = 0;
-  std::vector<std::unique_ptr<tbb::global_control>> controls_;
+  std::unique_ptr<tbb::global_control> control_;
   std::vector<std::unique_ptr<tbb::task_arena>> arenas_;
 };
 
