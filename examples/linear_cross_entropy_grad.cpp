@@ -126,9 +126,9 @@ void reference_token(Problem& p, int64_t t, Gradients& dx, Gradients& dw) {
   for (int64_t v = 0; v < kVocab; v++) {
     const double softmax = std::exp(logit[v] - max) / sum;
     const double d = (softmax - (v == p.target[t] ? 1 : 0)) * p.grad[t];
-    // fp32 up to d: the dot product, the maximum, their difference, exp, division, two more.
+    // fp32 up to d: the dot product, the maximum, their difference, then exp and the rest.
     const double relative =
-        kRoundFp32 * (kHidden * size[v] + std::fabs(max) + std::fabs(logit[v] - max) + 8);
+        kRoundFp32 * (kHidden * size[v] + std::fabs(max) + std::fabs(logit[v] - max) + 16);
     // … then one rounding of d to bf16.
     const double d_bound = softmax * relative * p.grad[t] + kRoundBf16 * std::fabs(d);
     for (int64_t h = 0; h < kHidden; h++) {
