@@ -1,7 +1,9 @@
 // The façade of aclOpExecutor and of the aclnn library itself: unpack, guard, call.
+#include "acl/acl_rt.h"
 #include "aclnn/acl_meta.h"
 #include "aclnn/aclnn_base.h"
 #include "base/guard.h"
+#include "tensor/dump.h"
 #include "tensor/executor.h"
 
 using npuless::guarded;
@@ -104,14 +106,13 @@ aclnnStatus AclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,
   return aclSetDynamicTensorAddr(executor, irIndex, relativeIndex, targets, addr);
 }
 
-aclnnStatus aclDumpOpTensors(const char* opType, const char* opName, aclTensor** tensors, size_t,
-                             size_t, aclrtStream) {
+aclnnStatus aclDumpOpTensors(const char* opType, const char* opName, aclTensor** tensors,
+                             size_t inputTensorNum, size_t outputTensorNum, aclrtStream stream) {
   return guarded("aclDumpOpTensors", [&]() -> Status {
     NPULESS_TRY(require(opType, "opType"));
     NPULESS_TRY(require(opName, "opName"));
     NPULESS_TRY(require(tensors, "tensors"));
-    return npuless::fail(npuless::code::kFeatureNotSupport,
-                         "nothing was dumped: tensor dumps are not supported; copy the tensors to "
-                         "the host with aclrtMemcpy after aclrtSynchronizeStream instead");
+    NPULESS_TRY(Status(aclrtSynchronizeStream(stream)));
+    return tensor::log_tensors(opType, opName, tensors, inputTensorNum, outputTensorNum);
   });
 }
