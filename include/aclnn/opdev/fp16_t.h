@@ -1,9 +1,10 @@
 // op::fp16_t: an IEEE binary16 number for host code, two bytes as the device sees them.
 //
 // It converts from every arithmetic type with one rounding (nearest, ties to even; overflow gives
-// infinity) and to float exactly, from where C++ converts on. Arithmetic between two fp16_t is the
-// float operation rounded to fp16_t; mixed with another arithmetic type it is that type's
-// operation with the float value. Comparisons compare the float values.
+// infinity) and to float exactly, from where C++ converts on. Arithmetic between two fp16_t gives
+// the exact result rounded to fp16_t; mixed with another arithmetic type it is that type's
+// operation with the float value. Compound assignment computes in double and rounds once.
+// Comparisons compare the float values.
 //
 // One trap, as in CANN: constructing from a uint16_t takes raw bits, fp16_t(uint16_t{1}) is 2^-24.
 // Assigning a uint16_t converts the number.
@@ -91,19 +92,19 @@ struct tagFp16 {
 
   template <class Number>
   tagFp16& operator+=(Number rhs) {
-    return *this = static_cast<float>(*this) + rhs;
+    return *this = static_cast<double>(*this) + static_cast<double>(rhs);
   }
   template <class Number>
   tagFp16& operator-=(Number rhs) {
-    return *this = static_cast<float>(*this) - rhs;
+    return *this = static_cast<double>(*this) - static_cast<double>(rhs);
   }
   template <class Number>
   tagFp16& operator*=(Number rhs) {
-    return *this = static_cast<float>(*this) * rhs;
+    return *this = static_cast<double>(*this) * static_cast<double>(rhs);
   }
   template <class Number>
   tagFp16& operator/=(Number rhs) {
-    return *this = static_cast<float>(*this) / rhs;
+    return *this = static_cast<double>(*this) / static_cast<double>(rhs);
   }
 };
 
