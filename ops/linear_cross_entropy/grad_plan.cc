@@ -41,14 +41,6 @@ Blocking choose_blocking(int64_t rows, int64_t cols, int nr) {
   return {kTokenBlock, min64(high, max64(low, wanted))};
 }
 
-const Kernels& kernels_for([[maybe_unused]] isa::Level level) {
-#if defined(__x86_64__)
-  if (level >= isa::Level::kAvx512) return avx512::linear_cross_entropy_kernels;
-  if (level == isa::Level::kAvx2) return avx2::linear_cross_entropy_kernels;
-#endif
-  return portable::linear_cross_entropy_kernels;
-}
-
 int64_t packed_bytes(const gemm::Engine& engine, int64_t lines, int64_t k, int width) {
   return gemm::packed_size(engine, lines, k, width) * engine.element_bytes;
 }
@@ -97,6 +89,14 @@ void book_workers(GradPlan& plan, Ledger& ledger) {
 }
 
 }  // namespace
+
+const Kernels& kernels_for([[maybe_unused]] isa::Level level) {
+#if defined(__x86_64__)
+  if (level >= isa::Level::kAvx512) return avx512::linear_cross_entropy_kernels;
+  if (level == isa::Level::kAvx2) return avx2::linear_cross_entropy_kernels;
+#endif
+  return portable::linear_cross_entropy_kernels;
+}
 
 Status plan_grad(const GradArgs& args, GradPlan& plan) {
   isa::Level level{};

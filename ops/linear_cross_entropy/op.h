@@ -32,6 +32,7 @@
 #include "base/view.h"
 #include "base/workspace.h"
 #include "gemm/engine.h"
+#include "isa/level.h"
 #include "linear_cross_entropy/kernels.h"
 
 namespace npuless::linear_cross_entropy {
@@ -85,6 +86,9 @@ struct GradPlan {
   int64_t tile_floats;
   int64_t workspace_bytes;
 };
+
+// The kernels of a level; avx512_bf16 gains none of its own.
+const Kernels& kernels_for(isa::Level level);
 
 // Chooses ISA level, blocks and workspace. Arguments must be valid and not empty.
 Status plan_grad(const GradArgs& args, GradPlan& plan);
