@@ -1,6 +1,7 @@
 // op::fp16_t against binary16 by its definition: value = ±mantissa · 2^exponent, and the nearest of
 // two neighbours decided at their exact midpoint.
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -87,6 +88,7 @@ TEST(Fp16, ExtremesOfTheSourceTypes) {
       {65504.0, FP16_MAX},
       {-65504.0, FP16_MIN},
       {65536.0, 0x7C00},
+      {98304.0, 0x7C00},
       {1e6, 0x7C00},
       {std::numeric_limits<double>::max(), 0x7C00},
       {-std::numeric_limits<double>::max(), 0xFC00},
@@ -95,6 +97,24 @@ TEST(Fp16, ExtremesOfTheSourceTypes) {
       {std::numeric_limits<double>::quiet_NaN(), 0x7E00},
   };
   for (const auto& row : rows) EXPECT_EQ(fp16_t(row.value).val, row.bits) << row.value;
+}
+
+template <class To, class From>
+To bits_of(From value) {
+  To bits;
+  static_assert(sizeof bits == sizeof value, "same size");
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+// A signalling NaN becomes quiet and stays a NaN, even when its payload does not fit.
+TEST(Fp16, ConversionsQuietNaN) {
+  EXPECT_EQ(fp16_t(bits_of<double>(uint64_t{0x7FF0000000000001})).val, 0x7E00u);
+  EXPECT_EQ(fp16_t(bits_of<double>(uint64_t{0xFFF4000000000000})).val, 0xFF00u);
+  for (uint32_t payload = 1; payload < 1024; ++payload) {
+    const uint32_t widened = bits_of<uint32_t>(static_cast<float>(raw(kInfinity | payload)));
+    ASSERT_EQ(widened, 0x7FC00000u | payload << 13);
+  }
 }
 
 TEST(Fp16, ConvertsFromEveryArithmeticType) {
