@@ -1,0 +1,72 @@
+// Kernel contract of the family. Kernels see rows of numbers: no tensors, threads or status.
+// Included by the per-ISA files: plain types only. Strides in elements, 0 included; any alignment.
+#pragma once
+
+#include <cstdint>
+
+namespace npuless::moe_token_permute {
+
+inline constexpr int kMaxTopk = 512;
+
+// Which rows belong to a token: slot s = token · topk + j has row indices[s · stride] − first_index
+// and is skipped unless that lies in [0, rows).
+struct Slots {
+  const int32_t* indices;
+  int64_t stride;
+  int64_t topk;  // 1 … kMaxTopk
+  int64_t first_index;
+  int64_t rows;
+};
+
+// A [·, cols] block of memory.
+struct Source {
+  const void* data;
+  int64_t row_stride;
+  int64_t col_stride;
+};
+struct Target {
+  void* data;
+  int64_t row_stride;
+  int64_t col_stride;
+};
+
+struct RowSum {
+  Source rows;
+  Target out;
+  int64_t cols;
+  bool stream;  // write past the caches
+};
+
+// out[token] = Σ_j rows[row of slot j], j ascending in fp32, narrowed once to nearest even. The sum
+// starts at the row of slot 0, or at +0 when that slot is skipped, so −0 is exact. Tokens
+// [begin, end).
+using SumRowsFn = void (*)(const Slots& slots, const RowSum& sum, int64_t begin, int64_t end);
+
+struct ScalarPick {
+  Source scalars;  // a column: element r at r · row_stride
+  Target out;
+};
+
+// out[token, j] = scalars[row of slot j], the same bits, or +0 when the slot is skipped.
+using PickScalarsFn = void (*)(const Slots& slots, const ScalarPick& pick, int64_t begin,
+                               int64_t end);
+
+enum Type : int { kFloat32, kFloat16, kBfloat16 };
+inline constexpr int kTypes = 3;
+
+struct Kernels {
+  SumRowsFn sum_rows[kTypes];
+  PickScalarsFn pick_scalars[kTypes];
+};
+
+}  // namespace npuless::moe_token_permute
+
+namespace npuless::portable {
+extern const moe_token_permute::Kernels moe_token_permute_kernels;
+}
+namespace npuless::avx2 {
+extern const moe_token_permute::Kernels moe_token_permute_kernels;
+}
+namespace npuless::avx512 {
+extern const moe_token_permute::Kernels moe_token_permute_kernels;
+}
