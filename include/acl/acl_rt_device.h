@@ -89,9 +89,11 @@ ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
 /* Drops one reference; the last one destroys the primary context and what it holds.
  * More often than set: 507007. Unknown device: 107001. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
-/* Drops all references. */
+/* Drops all references at once. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceForce(int32_t deviceId);
+/* The device of the current context. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDevice(int32_t* deviceId);
+/* How many devices there are; needs no context. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t* count);
 /* Waits for every stream of the current context's device; returns a pending error. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeDevice(void);
@@ -106,7 +108,9 @@ ACL_FUNC_VISIBILITY aclError aclrtCreateContext(aclrtContext* context, int32_t d
 ACL_FUNC_VISIBILITY aclError aclrtDestroyContext(aclrtContext context);
 /* Destroyed or never a context: 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtSetCurrentContext(aclrtContext context);
+/* This thread's. */
 ACL_FUNC_VISIBILITY aclError aclrtGetCurrentContext(aclrtContext* context);
+/* What a NULL stream means; not to be destroyed. */
 ACL_FUNC_VISIBILITY aclError aclrtCtxGetCurrentDefaultStream(aclrtStream* stream);
 /* *active: 1 when the device's primary context exists; *flags: 0. */
 ACL_FUNC_VISIBILITY aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags,
@@ -119,15 +123,20 @@ ACL_FUNC_VISIBILITY aclError aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, in
 ACL_FUNC_VISIBILITY aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 ACL_FUNC_VISIBILITY aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
 
+/* Counts of cores are the threads that operators use, sizes are bytes. An attribute without a
+ * meaning here: 207000. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr,
                                                 int64_t* value);
 /* 7 and 0: a smaller number is more urgent. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetStreamPriorityRange(int32_t* leastPriority,
                                                                int32_t* greatestPriority);
+/* Only the use of memory is known. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceUtilizationRate(int32_t deviceId,
                                                            aclrtUtilizationInfo* utilizationInfo);
+/* *deviceStatus: normal for every device there is. */
 ACL_FUNC_VISIBILITY aclError aclrtQueryDeviceStatus(int32_t deviceId,
                                                     aclrtDeviceStatus* deviceStatus);
+/* As aclrtGetDeviceInfo, for three of its attributes. */
 ACL_FUNC_VISIBILITY aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo,
                                                     int64_t* value);
 /* *attrList points at static storage of *num attributes. */
@@ -135,8 +144,8 @@ ACL_FUNC_VISIBILITY aclError aclGetCannAttributeList(const aclCannAttr** attrLis
 /* *value: 1 supported, 0 not. */
 ACL_FUNC_VISIBILITY aclError aclGetCannAttribute(aclCannAttr attr, int32_t* value);
 
-/* Options of the process, and of the current context, which wins. Get of an option that was never
- * set: 107021. */
+/* Options of the process and of the current context: kept and answered, nothing here depends on
+ * them. A value that the option does not have: 107000. Never set: 107021. */
 ACL_FUNC_VISIBILITY aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value);
 ACL_FUNC_VISIBILITY aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t* value);
 ACL_FUNC_VISIBILITY aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value);

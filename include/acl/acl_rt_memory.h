@@ -31,6 +31,7 @@ ACL_FUNC_VISIBILITY aclError aclrtFreeWithDevSync(void* devPtr);
 ACL_FUNC_VISIBILITY aclError aclrtMallocHost(void** hostPtr, size_t size);
 ACL_FUNC_VISIBILITY aclError aclrtMallocHostWithCfg(void** ptr, uint64_t size,
                                                     aclrtMallocConfig* cfg);
+/* As aclrtFree and aclrtFreeWithDevSync, for memory of aclrtMallocHost. */
 ACL_FUNC_VISIBILITY aclError aclrtFreeHost(void* hostPtr);
 ACL_FUNC_VISIBILITY aclError aclrtFreeHostWithDevSync(void* hostPtr);
 
@@ -59,6 +60,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpy(void* dst, size_t destMax, const void* 
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src,
                                               size_t count, aclrtMemcpyKind kind,
                                               aclrtStream stream);
+/* The same. */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithCondition(void* dst, size_t destMax,
                                                            const void* src, size_t count,
                                                            aclrtMemcpyKind kind,
@@ -74,18 +76,23 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpy2dAsync(void* dst, size_t dpitch, const 
 
 /* Bytes of the current device; every attribute asks the same pool. */
 ACL_FUNC_VISIBILITY aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total);
-/* Current and peak use by component into an array of inputNum; *outputNum is how many there are. */
+/* Current and peak use in bytes by component, into an array of inputNum; *outputNum is how many
+ * components there are. */
 ACL_FUNC_VISIBILITY aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo* memUsageInfo,
                                                   size_t inputNum, size_t* outputNum);
+/* Where ptr points: device memory, host memory that the library knows, or neither. */
 ACL_FUNC_VISIBILITY aclError aclrtPointerGetAttributes(const void* ptr,
                                                        aclrtPtrAttributes* attributes);
-/* Start and size of the allocation that holds ptr; either output may be NULL. */
+/* Start and size of the allocation that holds ptr; either output may be NULL. None holds it:
+ * 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtMemGetAddressRange(void* ptr, void** pbase, size_t* psize);
 
-/* Makes host memory reachable from devices; the device address is the host address. */
+/* Makes `size` bytes of host memory known, so that asynchronous copies may queue them; the device
+ * address is the host address. Unknown flag bits: 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtHostRegister(void* ptr, uint64_t size, aclrtHostRegisterType type,
                                                void** devPtr);
 ACL_FUNC_VISIBILITY aclError aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t flag);
+/* Not registered and not of aclrtMallocHost: 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtHostUnregister(void* ptr);
 

@@ -71,21 +71,23 @@ ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream* stream, ui
 /* A stream from a configuration; NULL means the defaults. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateStreamV2(aclrtStream* stream,
                                                  const aclrtStreamConfigHandle* handle);
+/* A configuration with the defaults, all 0; NULL when out of memory. */
 ACL_FUNC_VISIBILITY aclrtStreamConfigHandle* aclrtCreateStreamConfigHandle(void);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamConfigHandle(aclrtStreamConfigHandle* handle);
-/* Sets one field from *value, which has `size` bytes. */
+/* Sets one field from *attrValue. valueSize other than the field's: 100000. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle* handle,
                                                      aclrtStreamConfigAttr attr,
                                                      const void* attrValue, size_t valueSize);
-/* Waits for queued work, then destroys. NULL: 100000. */
+/* Waits for queued work, then destroys. NULL: 100000. A default stream: 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStream(aclrtStream stream);
-/* Drops work that has not begun. */
+/* Drops work that has not begun instead of waiting for it. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamForce(aclrtStream stream);
 
 /* Waits until everything queued has run; returns the first error among it. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStream(aclrtStream stream);
 /* timeout: -1 forever, or > 0; otherwise 107000. Expired: 507046. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
+/* Whether everything queued has run. Does not wait and reports no error of the work. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status);
 
 /* Queues a wait for what the event captured when it was last recorded. An event never recorded:
@@ -98,14 +100,18 @@ ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream,
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event,
                                                           uint32_t timeout, uint32_t flag);
 
+/* A number that no other living stream has; priority and flags as created. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamGetId(aclrtStream stream, int32_t* streamId);
 ACL_FUNC_VISIBILITY aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t* priority);
 ACL_FUNC_VISIBILITY aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t* flags);
-/* Drops work that has not begun and waits for what has; the stream stays usable. */
+/* Two names for one thing: drops work that has not begun and waits for what has. The stream stays
+ * usable. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamAbort(aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtStreamStop(aclrtStream stream);
 /* Whether work queued behind a failed task still runs; it does unless ACL_STOP_ON_FAILURE. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
+/* The union's member that the attribute names. The failure mode acts, the others are kept and
+ * answered. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamAttribute(aclrtStream stream,
                                                      aclrtStreamAttr stmAttrType,
                                                      aclrtStreamAttrValue* value);
@@ -117,8 +123,8 @@ ACL_FUNC_VISIBILITY aclError aclrtGetStreamAvailableNum(uint32_t* streamCount);
 
 /* Seconds an event wait of the current context may last before it fails; 0 forever. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpWaitTimeout(uint32_t timeout);
-/* Time one operator may take: seconds, milliseconds, microseconds. *actualTimeout receives the
- * value in force. */
+/* A limit on the time of one operator, in seconds, milliseconds and microseconds. Accepted without
+ * effect: a running operator is never interrupted. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout);
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actualTimeout);
