@@ -17,6 +17,7 @@
 #include "acl_rt_event.h"
 #include "acl_rt_lifecycle.h"
 #include "acl_rt_memory.h"
+#include "acl_rt_query.h"
 #include "acl_rt_stream.h"
 
 #endif /* NPULESS_ACL_ACL_RT_H_ */
