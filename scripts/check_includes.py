@@ -18,7 +18,7 @@ RULES = [
     (r"src/runtime/", rf"(base/|runtime/|{PUBLIC})"),
     (r"src/tensor/", rf"(base/|tensor/|runtime/launch\.h|{PUBLIC})"),
     (r"src/api/", rf"(base/|isa/|runtime/|{PUBLIC})"),
-    (r"ops/[^/]+/(test|bench|ref|cases)[^/]*$", r""),
+    (r"ops/[^/]+/([^/]*(test|bench)|ref|cases)[^/]*$", r""),
     # The façade and the checks of its arguments, which speak of tensors.
     (r"ops/[^/]+/(aclnn|[^/]*check)[^/]*$",
      rf"(FAMILY/|tensor/|base/|isa/|runtime/(launch|soc)\.h|{PUBLIC})"),

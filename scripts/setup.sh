@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build make # make: CANN's compile recipes use it
-  libtbb-dev                 # the library's one dependency
+  libtbb-dev nlohmann-json3-dev
   libgtest-dev libbenchmark-dev libsimde-dev python3-minimal # tests and benches
 )
 
