@@ -27,7 +27,7 @@ ACL_FUNC_VISIBILITY aclError aclrtGetDevice(int32_t* deviceId);
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t* count);
 /* Waits for every stream of the current context's device; returns a pending error. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeDevice(void);
-/* timeout: -1 forever, or > 0; below -1: 107000. Expired: 507046. */
+/* timeout: -1 forever, or > 0; otherwise 107000. Expired: 507046. */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 /* Chooses the device's task scheduler; one exists, so the call only checks its argument. */
 ACL_FUNC_VISIBILITY aclError aclrtSetTsDevice(aclrtTsId tsId);

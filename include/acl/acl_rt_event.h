@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* What an event can do, to be combined; ACL_EVENT_EXTERNAL and ACL_EVENT_IPC stand alone. */
+/* What an event can do, to be combined. ACL_EVENT_EXTERNAL and ACL_EVENT_IPC stand alone and are
+ * not offered (207000). */
 #define ACL_EVENT_SYNC 0x00000001U
 #define ACL_EVENT_CAPTURE_STREAM_PROGRESS 0x00000002U
 #define ACL_EVENT_TIME_LINE 0x00000008U
@@ -55,7 +56,7 @@ ACL_FUNC_VISIBILITY aclError aclrtDestroyEvent(aclrtEvent event);
 
 /* Queues the record. */
 ACL_FUNC_VISIBILITY aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
-/* flag: ACL_EVENT_RECORD_DEFAULT. */
+/* flag: ACL_EVENT_RECORD_DEFAULT; external: 207000. */
 ACL_FUNC_VISIBILITY aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream,
                                                       uint32_t flag);
 /* Queues the return to "never recorded". */
@@ -84,7 +85,7 @@ ACL_FUNC_VISIBILITY aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEv
 ACL_FUNC_VISIBILITY aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* timestamp);
 /* A number that no other living event has. */
 ACL_FUNC_VISIBILITY aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId);
-/* How many more events the current device can have. */
+/* How many more events there can be. */
 ACL_FUNC_VISIBILITY aclError aclrtGetEventAvailNum(uint32_t* eventCount);
 
 #ifdef __cplusplus

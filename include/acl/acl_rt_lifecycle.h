@@ -71,7 +71,8 @@ ACL_FUNC_VISIBILITY aclError aclrtGetRunMode(aclrtRunMode* runMode);
  * ASCEND_HOME_PATH. Not found: 100003. */
 ACL_FUNC_VISIBILITY aclError aclsysGetCANNVersion(aclCANNPackageName name,
                                                   aclCANNPackageVersion* version);
-/* The same by name ("runtime"), as text (at least ACL_PKG_VERSION_MAX_SIZE bytes) and as number. */
+/* The same by name ("runtime"): as text, into ACL_PKG_VERSION_MAX_SIZE bytes, and as the number
+ * major * 10^7 + minor * 10^5 + release * 10^3. */
 ACL_FUNC_VISIBILITY aclError aclsysGetVersionStr(char* pkgName, char* versionStr);
 ACL_FUNC_VISIBILITY aclError aclsysGetVersionNum(char* pkgName, int32_t* versionNum);
 

@@ -96,7 +96,7 @@ ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent
 /* timeout as in aclrtSynchronizeStreamWithTimeout; its expiry is the stream's error. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event,
                                                              int32_t timeout);
-/* timeout 0: forever. flag: ACL_EVENT_WAIT_DEFAULT. */
+/* timeout 0: what aclrtSetOpWaitTimeout set. flag: ACL_EVENT_WAIT_DEFAULT; external: 207000. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event,
                                                           uint32_t timeout, uint32_t flag);
 
