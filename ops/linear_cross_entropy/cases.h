@@ -1,0 +1,27 @@
+// Shapes that tests and benches share. tokens × hidden × vocab.
+#pragma once
+
+#include <cstdint>
+
+namespace npuless::linear_cross_entropy {
+
+struct Case {
+  int64_t tokens;
+  int64_t hidden;
+  int64_t vocab;
+};
+
+// Correctness: ones, primes, one past a tile (4, 8, 24, 48), past a k block (240, 480), past a
+// token block (128), past a panel (1920), and shapes from others' bug reports.
+inline constexpr Case kCases[] = {
+    {1, 1, 128},    {2, 1, 128},    {1, 48, 1921},  {5, 3, 129},    {8, 10, 128},   {33, 31, 251},
+    {188, 31, 131}, {128, 64, 480}, {129, 65, 481}, {4, 7, 128},    {17, 241, 240}, {257, 129, 331},
+    {3, 17, 4001},  {70, 482, 150}, {80, 125, 192}, {64, 25, 1943},
+};
+
+// Speed: the first is the shape that the README quotes.
+inline constexpr Case kBenchCases[] = {
+    {1024, 2048, 8192}, {2048, 2048, 8192}, {256, 2048, 8192}, {16, 2048, 8192}, {1, 2048, 8192},
+};
+
+}  // namespace npuless::linear_cross_entropy
