@@ -37,8 +37,6 @@ namespace npuless {
 template <class T, uint8_t kKind>
 class HandleTable {
   static_assert(kKind != 0, "a zero kind could produce a null handle");
-  static_assert(std::is_nothrow_destructible_v<T>);
-
   struct Slot;
 
  public:
@@ -60,6 +58,11 @@ class HandleTable {
     T* operator->() const { return slot_->object(); }
     T& operator*() const { return *slot_->object(); }
     void* handle() const { return reinterpret_cast<void*>(handle_); }
+    // A further use count on the same object, even when the handle is stale by now.
+    Pin share() const {
+      if (slot_ != nullptr) slot_->state.fetch_add(1, std::memory_order_relaxed);
+      return Pin(table_, slot_, handle_);
+    }
 
    private:
     friend class HandleTable;
@@ -83,7 +86,7 @@ class HandleTable {
 
   template <class... Args>
   Pin insert(Args&&... args) noexcept {
-    static_assert(std::is_nothrow_constructible_v<T, Args...>);
+    static_assert(std::is_nothrow_constructible_v<T, Args...> && std::is_nothrow_destructible_v<T>);
     const uint32_t number = acquire_slot();
     if (number == kNone) return {};
     Slot& slot = slot_at(number);
@@ -95,6 +98,12 @@ class HandleTable {
 
   Pin find(const void* handle) noexcept { return acquire(handle, kLive); }
   Pin take(const void* handle) noexcept { return acquire(handle, 0); }
+
+  // How many more objects fit beside those alive.
+  uint32_t available() noexcept {
+    const std::lock_guard lock(mutex_);
+    return kCapacity - alive_;
+  }
 
   // Calls visit(pin) for every object alive; objects inserted meanwhile may be missed.
   template <class Visit>
@@ -115,7 +124,8 @@ class HandleTable {
   static constexpr int kSlotBits = 24;
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kFirstChunk = 64;
-  static constexpr uint32_t kChunks = 18;  // 64 · (2^18 − 1) slots, the most that kSlotBits number
+  static constexpr uint32_t kChunks = 18;  // the most whose slots kSlotBits can number
+  static constexpr uint32_t kCapacity = (kFirstChunk << kChunks) - kFirstChunk;
 
   struct Slot {
     std::atomic<uint64_t> state{uint64_t{1} << kGenerationBits};
@@ -139,6 +149,7 @@ class HandleTable {
   Slot& slot_at(uint32_t number) {
     const uint32_t biased = number + kFirstChunk;
     const uint32_t chunk = chunk_of(biased);
+    if (chunk >= kChunks) __builtin_unreachable();  // GCC 12 warns of overflow otherwise
     return chunks_[chunk].load(std::memory_order_acquire)[biased - (kFirstChunk << chunk)];
   }
   static uint32_t chunk_of(uint32_t biased) {
@@ -170,6 +181,7 @@ class HandleTable {
     const std::lock_guard lock(mutex_);
     slot.next_free = free_;
     free_ = number;
+    --alive_;
   }
 
   uint32_t acquire_slot() noexcept {
@@ -177,11 +189,13 @@ class HandleTable {
     if (free_ != kNone) {
       const uint32_t number = free_;
       free_ = slot_at(number).next_free;
+      ++alive_;
       return number;
     }
     const uint32_t number = size_.load(std::memory_order_relaxed);
     if (!ensure_chunk(number + kFirstChunk)) return kNone;
     size_.store(number + 1, std::memory_order_release);
+    ++alive_;
     return number;
   }
 
@@ -198,6 +212,7 @@ class HandleTable {
   std::atomic<uint32_t> size_{0};
   std::mutex mutex_;
   uint32_t free_ = kNone;
+  uint32_t alive_ = 0;
 };
 
 }  // namespace npuless

@@ -11,17 +11,29 @@ namespace npuless {
 namespace code {
 inline constexpr int32_t kOk = 0;
 inline constexpr int32_t kInvalidParam = 100000;       // ACL_ERROR_INVALID_PARAM
+inline constexpr int32_t kRepeatInitialize = 100002;   // ACL_ERROR_REPEAT_INITIALIZE
+inline constexpr int32_t kInvalidFile = 100003;        // ACL_ERROR_INVALID_FILE
+inline constexpr int32_t kParseFile = 100006;          // ACL_ERROR_PARSE_FILE
+inline constexpr int32_t kRepeatFinalize = 100037;     // ACL_ERROR_REPEAT_FINALIZE
 inline constexpr int32_t kRtParamInvalid = 107000;     // ACL_ERROR_RT_PARAM_INVALID
 inline constexpr int32_t kRtInvalidDevice = 107001;    // ACL_ERROR_RT_INVALID_DEVICEID
 inline constexpr int32_t kRtContextNull = 107002;      // ACL_ERROR_RT_CONTEXT_NULL
 inline constexpr int32_t kRtStreamContext = 107003;    // ACL_ERROR_RT_STREAM_CONTEXT
+inline constexpr int32_t kRtTimestamp = 107006;        // ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID
 inline constexpr int32_t kRtInvalidHandle = 107017;    // ACL_ERROR_RT_INVALID_HANDLE
+inline constexpr int32_t kRtWaitTimeout = 107019;      // ACL_ERROR_RT_WAIT_TIMEOUT
+inline constexpr int32_t kRtSysParamNotSet = 107021;   // ACL_ERROR_RT_SYSPARAMOPT_NOT_SET
+inline constexpr int32_t kRtStreamAbort = 107023;      // ACL_ERROR_RT_STREAM_ABORT
 inline constexpr int32_t kParamNullptr = 161001;       // ACLNN_ERR_PARAM_NULLPTR
 inline constexpr int32_t kParamInvalid = 161002;       // ACLNN_ERR_PARAM_INVALID
 inline constexpr int32_t kFeatureNotSupport = 207000;  // ACL_ERROR_RT_FEATURE_NOT_SUPPORT
 inline constexpr int32_t kMemoryAllocation = 207001;   // ACL_ERROR_RT_MEMORY_ALLOCATION
+inline constexpr int32_t kNoStreamResource = 207008;   // ACL_ERROR_RT_NO_STREAM_RESOURCE
 inline constexpr int32_t kRuntimeError = 361001;       // ACLNN_ERR_RUNTIME_ERROR
 inline constexpr int32_t kRtInternal = 507000;         // ACL_ERROR_RT_INTERNAL_ERROR
+inline constexpr int32_t kContextRelease = 507007;     // ACL_ERROR_RT_CONTEXT_RELEASE_ERROR
+inline constexpr int32_t kStreamSyncTimeout = 507046;  // ACL_ERROR_RT_STREAM_SYNC_TIMEOUT
+inline constexpr int32_t kEventSyncTimeout = 507047;   // ACL_ERROR_RT_EVENT_SYNC_TIMEOUT
 inline constexpr int32_t kInner = 561000;              // ACLNN_ERR_INNER
 inline constexpr int32_t kInnerNullptr = 561103;       // ACLNN_ERR_INNER_NULLPTR
 }  // namespace code

@@ -1,0 +1,122 @@
+// What a stream's worker thread does.
+#include <pthread.h>
+
+#include <csignal>
+#include <cstdio>
+#include <system_error>
+
+#include "base/guard.h"
+#include "base/spin.h"
+#include "runtime/stream.h"
+
+namespace npuless::runtime {
+namespace {
+
+// Workers leave signals to the program's own threads, except those that report a fault of the
+// thread itself.
+class BlockSignals {
+ public:
+  BlockSignals() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
+      sigdelset(&blocked, fault);
+    }
+    pthread_sigmask(SIG_BLOCK, &blocked, &saved_);
+  }
+  ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+  BlockSignals(const BlockSignals&) = delete;
+  BlockSignals& operator=(const BlockSignals&) = delete;
+
+ private:
+  sigset_t saved_;
+};
+
+Status run_task(Task& task) noexcept {
+  try {
+    return task.kind.run(task.payload);
+  } catch (const std::bad_alloc&) {
+    return fail(code::kMemoryAllocation, "out of host memory in a queued task");
+  } catch (...) {
+    return fail(code::kRtInternal, "unexpected exception in a queued task");
+  }
+}
+
+}  // namespace
+
+Status Stream::start_locked() {
+  const BlockSignals inherited_by_the_worker;
+  try {
+    worker_ = std::thread([this] { work(); });
+  } catch (const std::system_error&) {
+    return fail(code::kNoStreamResource, "the system refused another thread for a stream");
+  }
+  char name[16];
+  std::snprintf(name, sizeof(name), "npuless-%d", id_);
+  pthread_setname_np(worker_.native_handle(), name);
+  return {};
+}
+
+void Stream::work() {
+  std::unique_lock lock(mutex_);
+  while (Task* task = next_task(lock)) {
+    const bool skip = !task->kind.always && skips_locked();
+    lock.unlock();
+    clear_last_error();
+    const Status status = skip ? skipped() : run_task(*task);
+    if (task->kind.destroy != nullptr) task->kind.destroy(task->payload);
+    lock.lock();
+    finish_locked(task, status);
+  }
+}
+
+// Null when the stream shuts down and everything queued was handled.
+Task* Stream::next_task(std::unique_lock<std::mutex>& lock) {
+  if (queue_.empty()) {
+    lock.unlock();
+    spin_until([this] { return stopping_.load(std::memory_order_acquire) || !idle(); });
+    lock.lock();
+  }
+  while (queue_.empty()) {
+    if (stopping_.load(std::memory_order_relaxed)) return nullptr;
+    asleep_ = true;
+    work_ready_.wait(lock);
+    asleep_ = false;
+  }
+  return queue_.pop();
+}
+
+bool Stream::skips_locked() const {
+  const bool stops = attribute(StreamAttribute::kFailureMode) != 0;
+  return discards(running()) || (stops && failure_.code != code::kOk);
+}
+
+// The status of a task that did not run. Behind a failure it adds nothing to that failure.
+Status Stream::skipped() const {
+  if (!discards(running())) return {};
+  return fail(code::kRtStreamAbort, "queued work of stream %d was discarded", id_);
+}
+
+void Stream::finish_locked(Task* task, Status status) {
+  const uint64_t position = running();
+  if (!status.ok()) keep_failure_locked(status, position);
+  queue_.give_back(task);
+  completed_.store(position, std::memory_order_release);
+  if (position < wake_at_) return;
+  wake_at_ = UINT64_MAX;
+  progress_.notify_all();
+}
+
+void Stream::keep_failure_locked(Status status, uint64_t position) {
+  if (failure_.code != code::kOk) return;
+  failure_.code = status.code();
+  failure_.position = position;
+  copy_last_error(failure_.sentence);
+  if (failure_.sentence[0] == '\0') {
+    std::snprintf(failure_.sentence, kMaxSentence, "a task of stream %d failed with code %d", id_,
+                  status.code());
+  }
+  failed_.store(true, std::memory_order_release);
+}
+
+}  // namespace npuless::runtime
