@@ -6,7 +6,7 @@
 #   <prefix>/{include,lib64}                    links to the two
 #   <prefix>/opp/lib64                          link to lib64, for -L$ASCEND_OPP_PATH/lib64
 #   <prefix>/share/info/<package>/version.info  versions
-#   <prefix>/lib64/cmake/npuless                find_package(npuless)
+#   <prefix>/share/cmake/npuless                find_package(npuless); Debian's CMake skips lib64
 include(CMakePackageConfigHelpers)
 
 set(NPULESS_ROOT_ARCH ${CMAKE_SYSTEM_PROCESSOR}-linux)
@@ -44,10 +44,9 @@ foreach(package cann toolkit runtime opp opbase ops_math ops_nn ops_transformer)
   install(FILES ${info} DESTINATION share/info/${package})
 endforeach()
 
-set(NPULESS_CONFIG_DIR ${NPULESS_ROOT_LIB}/cmake/npuless)
 configure_file(cmake/npulessConfig.cmake.in ${NPULESS_ROOT_STAGE}/npulessConfig.cmake @ONLY)
 write_basic_package_version_file(${NPULESS_ROOT_STAGE}/npulessConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${NPULESS_ROOT_STAGE}/npulessConfig.cmake
               ${NPULESS_ROOT_STAGE}/npulessConfigVersion.cmake
-        DESTINATION ${NPULESS_CONFIG_DIR})
+        DESTINATION share/cmake/npuless)

@@ -13,7 +13,7 @@ arch=$(uname -m)-linux
 for file in set_env.sh bin/setenv.bash include/acl/acl.h include/aclnn/acl_meta.h \
   include/aclnnop/aclnn_util.h include/aclnnop/level2/aclnn_util.h opp/lib64/libopapi.so \
   "$arch/include/acl/acl.h" "$arch/lib64/libacl_rt.so" share/info/runtime/version.info \
-  lib64/cmake/npuless/npulessConfig.cmake lib64/libnpuless.so lib64/libnpuless.so.1; do
+  share/cmake/npuless/npulessConfig.cmake lib64/libnpuless.so lib64/libnpuless.so.1; do
   [ -f "$root/$file" ] || fail "$file is missing"
 done
 while read -r link; do

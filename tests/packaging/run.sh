@@ -33,7 +33,7 @@ expect() {
 }
 expect 7 "two words" "$run" "a folder/exit code.cpp" 7 "two words"
 expect 0 "x" "$run" "$work/a folder/../a folder/exit code.cpp" 0 x
-expect 1 "'undeclared' was not declared" "$run" broken.cpp
+expect 1 "was not declared" "$run" broken.cpp
 expect 1 "error" env CXXFLAGS="-std=c++11 -pedantic-errors" "$run" modern.cpp
 expect 0 "" env CXXFLAGS=-std=c++17 "$run" modern.cpp
 expect 2 "no such file" "$run" missing.cpp
