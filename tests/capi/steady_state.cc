@@ -74,7 +74,7 @@ struct PermuteGrad {
   aclIntArray* range;
 };
 
-// Allocations of phase 2 and the synchronise, one executor after another.
+// Allocations of phase 2 and the synchronise, a new executor for each run.
 template <class Operator>
 long count_runs(Operator& op, client::PhaseTwo phase2, void* workspace, aclrtStream stream,
                 int runs) {
@@ -92,6 +92,25 @@ long count_runs(Operator& op, client::PhaseTwo phase2, void* workspace, aclrtStr
   return allocations;
 }
 
+// The same with one repeatable executor, and whatever any thread does in between.
+template <class Operator>
+long count_repeated(Operator& op, client::PhaseTwo phase2, void* workspace, aclrtStream stream) {
+  client::Planned planned;
+  CHECK_OK(op.plan(&planned));
+  CHECK_OK(aclSetAclOpExecutorRepeatable(planned.executor));
+  client::begin_counting_allocations();
+  int failed = 0;
+  for (int i = 0; i < kMeasured; ++i) {
+    if (phase2(workspace, planned.size, planned.executor, stream) != 0) ++failed;
+    if (i % 4 == 3 && aclrtSynchronizeStream(stream) != 0) ++failed;
+  }
+  const long allocations = client::end_counting_allocations();
+  CHECK(failed == 0);
+  CHECK_OK(aclrtSynchronizeStream(stream));
+  CHECK_OK(aclDestroyAclOpExecutor(planned.executor));
+  return allocations;
+}
+
 template <class Operator>
 void expect_none(const char* name, client::PhaseTwo phase2, aclrtStream stream) {
   Operator op;
@@ -103,9 +122,13 @@ void expect_none(const char* name, client::PhaseTwo phase2, aclrtStream stream) 
     CHECK_OK(aclDestroyAclOpExecutor(planned.executor));
     const long first = count_runs(op, phase2, workspace.get(), stream, kWarmUp);
     const long steady = count_runs(op, phase2, workspace.get(), stream, kMeasured);
-    std::printf("%s, %d threads: %ld allocations in the first %d runs, %ld in the next %d\n", name,
-                threads, first, kWarmUp, steady, kMeasured);
+    const long repeated = count_repeated(op, phase2, workspace.get(), stream);
+    std::printf(
+        "%s, %d threads: %ld allocations in the first %d runs, %ld in the next %d, "
+        "%ld in %d of a repeatable executor\n",
+        name, threads, first, kWarmUp, steady, kMeasured, repeated, kMeasured);
     CHECK(steady == 0);
+    CHECK(repeated == 0);
   }
 }
 
