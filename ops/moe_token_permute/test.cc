@@ -1,0 +1,123 @@
+// Both gradients against the scalar model, bit for bit, over every shape, type, ISA level and
+// number of threads.
+#include "moe_token_permute/test_session.h"
+
+namespace npuless::moe_token_permute {
+namespace {
+
+constexpr int kThreads[] = {1, 2, 3, 7};
+
+std::string describe(const Case& c) {
+  return std::to_string(c.tokens) + " tokens, topk " + std::to_string(c.topk) + ", hidden " +
+         std::to_string(c.hidden);
+}
+
+// The whole order, then its middle third with probabilities and rows to spare.
+Call base_call(const Case& shape) {
+  return Call(shape);
+}
+
+Call ep_call(const Case& shape) {
+  const int64_t slots = shape.tokens * shape.topk;
+  Call call(shape);
+  call.range = Range{slots / 3, slots - slots / 3};
+  call.probs = true;
+  call.extra_rows = 2;
+  return call;
+}
+
+template <class T>
+void expect_model_through_api(const Problem<T>& problem) {
+  for_each_level([&](const char* level) {
+    for (const int threads : kThreads) {
+      ASSERT_TRUE(set_num_threads(threads).ok());
+      problem.poison_outputs();
+      run(problem);
+      problem.expect_model(describe(problem.call().shape) + ", " + level + ", " +
+                           std::to_string(threads) + " threads");
+    }
+  });
+}
+
+TEST(PermuteGrad, GivesTheModelsBits) {
+  for (const Case& shape : kCases) {
+    for_each_type([&]<class T>(T) { expect_model_through_api(Problem<T>(base_call(shape))); });
+  }
+}
+
+TEST(PermuteWithEpGrad, GivesTheModelsBits) {
+  for (const Case& shape : kCases) {
+    for_each_type([&]<class T>(T) { expect_model_through_api(Problem<T>(ep_call(shape))); });
+  }
+}
+
+// Small chunks put chunk borders inside small shapes; streamed stores are otherwise for large ones.
+TEST(PermuteWithEpGrad, GivesTheModelsBitsForAnyChunkAndStore) {
+  for (const Case& shape : kCases) {
+    for_each_type([&]<class T>(T) {
+      const Problem<T> problem(ep_call(shape));
+      for_each_level([&](const char* level) {
+        for (const int64_t chunk_tokens : {1, 3}) {
+          for (const bool stream : {false, true}) {
+            ASSERT_TRUE(set_num_threads(3).ok());
+            PermuteGradPlan plan = problem.plan();
+            plan.chunk_tokens = chunk_tokens;
+            plan.stream = stream;
+            problem.poison_outputs();
+            ASSERT_TRUE(run_permute_grad(plan, nullptr).ok());
+            problem.expect_model(describe(shape) + ", " + level + (stream ? ", streamed" : ""));
+          }
+        }
+      });
+    });
+  }
+}
+
+// An output large enough for streamed stores, through the public functions.
+TEST(PermuteGrad, GivesTheModelsBitsForALargeOutput) {
+  const Problem<bf16> problem(base_call({2621, 2, 3303}));
+  EXPECT_TRUE(problem.plan().stream);
+  expect_model_through_api(problem);
+}
+
+TEST(PermuteGrad, RepeatsTheSameBitsOnAnyNumberOfThreads) {
+  const Problem<bf16> problem(base_call({4093, 8, 65}));
+  for (const int threads : {1, 2, 7, 64}) {
+    ASSERT_TRUE(set_num_threads(threads).ok());
+    for (int repeat = 0; repeat < 25; ++repeat) {
+      problem.poison_outputs();
+      run(problem);
+      problem.expect_model(std::to_string(threads) + " threads");
+    }
+  }
+}
+
+// The other way to be right: within the error that fp32 sums may have of the exact sum.
+template <class T>
+void expect_exact_within_tolerance(const Case& shape) {
+  const Problem<T> problem(base_call(shape));
+  std::mt19937 random(7);
+  std::vector<T> values;
+  for (int64_t i = 0; i < problem.grad.count(); ++i) {
+    values.push_back(narrow<T>(std::ldexp(static_cast<float>(random() % 8191) - 4095.0f,
+                                          static_cast<int>(random() % 12) - 18)));
+  }
+  problem.grad.write(values);
+  run(problem);
+  const auto exact =
+      exact_token_grad(problem.ref_shape(), values, problem.indices.template read<int32_t>());
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const auto got =
+        static_cast<double>(widen(problem.token_grad.template at<T>(static_cast<int64_t>(i))));
+    EXPECT_LE(std::abs(got - exact[i].value), exact[i].tolerance) << describe(shape);
+  }
+}
+
+TEST(PermuteGrad, IsCloseToTheExactSum) {
+  for (const Case& shape : kCases) {
+    for_each_type([&]<class T>(T) { expect_exact_within_tolerance<T>(shape); });
+  }
+}
+
+}  // namespace
+}  // namespace npuless::moe_token_permute
