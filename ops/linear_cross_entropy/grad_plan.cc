@@ -23,7 +23,7 @@ constexpr int64_t kTokenBlock = 128;
 constexpr int64_t kMinColumns = 480;
 constexpr int64_t kMaxColumns = 1920;
 // Enough pieces that the last ones do not leave workers idle.
-constexpr int64_t kWantedPieces = 32;
+constexpr int64_t kWantedPieces = 16;
 
 int64_t choose_panel(int64_t tokens, int64_t vocab, int64_t element_bytes) {
   const int64_t fitting = kMaxGradLogitsBytes / (tokens * element_bytes);

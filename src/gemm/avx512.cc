@@ -59,7 +59,7 @@ constinit const gemm::Engine gemm_engine = {
     240,
     Tile::kUnit,
     sizeof(Tile::Packed),
-    {&pack<FromBfloat16>, &pack<FromFloat16>, &pack<FromFloat32>},
+    {&pack<ToFloat32<Bfloat16>>, &pack<ToFloat32<Float16>>, &pack<ToFloat32<Float32>>},
     &multiply_blocks<Tile>};
 
 }  // namespace npuless::avx512

@@ -15,7 +15,7 @@ struct PairBfloat16 {
   using Source = uint16_t;
   using Packed = uint16_t;
   static constexpr int kUnit = 2;
-  static constexpr bool kHasQuad = true;
+  static constexpr int kQuad = 16;
 
   static uint16_t convert(uint16_t x) { return x; }
 
@@ -31,29 +31,44 @@ struct PairBfloat16 {
     return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
   }
 
-  static __m128i load(const uint16_t* x) {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
-  }
-
-  static void transpose(__m128i& a, __m128i& b, __m128i& c, __m128i& d) {
-    const __m128i ab_low = _mm_unpacklo_epi32(a, b);
-    const __m128i ab_high = _mm_unpackhi_epi32(a, b);
-    const __m128i cd_low = _mm_unpacklo_epi32(c, d);
-    const __m128i cd_high = _mm_unpackhi_epi32(c, d);
-    a = _mm_unpacklo_epi64(ab_low, cd_low);
-    b = _mm_unpackhi_epi64(ab_low, cd_low);
-    c = _mm_unpacklo_epi64(ab_high, cd_high);
-    d = _mm_unpackhi_epi64(ab_high, cd_high);
-  }
-
-  static void store(uint16_t* out, __m128i quad) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), quad);
+  // A pair is moved as one 32-bit value.
+  static void transpose4(const uint16_t* line, int64_t line_stride, uint16_t* out, int64_t group) {
+    const auto load = [&](int64_t i) {
+      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(line + i * line_stride));
+    };
+    const __m256i a = load(0);
+    const __m256i b = load(1);
+    const __m256i c = load(2);
+    const __m256i d = load(3);
+    const __m256i ab_low = _mm256_unpacklo_epi32(a, b);
+    const __m256i ab_high = _mm256_unpackhi_epi32(a, b);
+    const __m256i cd_low = _mm256_unpacklo_epi32(c, d);
+    const __m256i cd_high = _mm256_unpackhi_epi32(c, d);
+    const __m256i pairs[4] = {
+        _mm256_unpacklo_epi64(ab_low, cd_low), _mm256_unpackhi_epi64(ab_low, cd_low),
+        _mm256_unpacklo_epi64(ab_high, cd_high), _mm256_unpackhi_epi64(ab_high, cd_high)};
+    for (int i = 0; i < 4; ++i) {
+      store(out + i * group, _mm256_castsi256_si128(pairs[i]));
+      store(out + (i + 4) * group, _mm256_extracti128_si256(pairs[i], 1));
+    }
   }
 
   static void copy4(const uint16_t* x, int64_t k_stride, uint16_t* out) {
     const __m128i even = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(x));
     const __m128i odd = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(x + k_stride));
     store(out, _mm_unpacklo_epi16(even, odd));
+  }
+
+  static void copy8(const uint16_t* x, int64_t k_stride, uint16_t* out) {
+    const __m128i even = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
+    const __m128i odd = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x + k_stride));
+    store(out, _mm_unpacklo_epi16(even, odd));
+    store(out + 8, _mm_unpackhi_epi16(even, odd));
+  }
+
+ private:
+  static void store(uint16_t* out, __m128i pairs) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), pairs);
   }
 };
 

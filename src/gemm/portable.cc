@@ -19,7 +19,7 @@ struct FromFloat32 {
   using Source = float;
   using Packed = float;
   static constexpr int kUnit = 1;
-  static constexpr bool kHasQuad = false;
+  static constexpr int kQuad = 0;
   static float convert(float x) { return x; }
   static float scale(float x, float factor) { return x * factor; }
 };

@@ -54,7 +54,7 @@ inline F32 scale_pow2(F32 x, F32 n) {
 }
 
 inline float first_lane(F32 x) {
-  return _mm512_cvtss_f32(x);
+  return _mm_cvtss_f32(_mm512_castps512_ps128(x));
 }
 
 inline F32 widen_bf16(__m256i x) {
