@@ -66,6 +66,12 @@ inline void mask_storeu_epi16(void* p, unsigned mask, __m256i x) {
   masked_copy(static_cast<uint16_t*>(p), lanes, mask);
 }
 
+inline void stream_ps(float* p, simde__m512 x) {
+  const simde__m512_private wide = simde__m512_to_private(x);
+  _mm256_stream_ps(p, wide.m256[0]);
+  _mm256_stream_ps(p + 8, wide.m256[1]);
+}
+
 }  // namespace
 }  // namespace npuless::simde_missing
 
@@ -78,4 +84,4 @@ inline void mask_storeu_epi16(void* p, unsigned mask, __m256i x) {
 #define _mm512_mask_storeu_ps(p, k, x) ::npuless::simde_missing::mask_storeu_ps(p, k, x)
 #define _mm256_maskz_loadu_epi16(k, p) ::npuless::simde_missing::maskz_loadu_epi16(k, p)
 #define _mm256_mask_storeu_epi16(p, k, x) ::npuless::simde_missing::mask_storeu_epi16(p, k, x)
-#define _mm512_stream_ps(p, x) simde_mm512_store_ps(p, x)
+#define _mm512_stream_ps(p, x) ::npuless::simde_missing::stream_ps(p, x)
