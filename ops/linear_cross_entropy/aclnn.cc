@@ -18,18 +18,20 @@ Status prepare_grad(const GradTensors& t, uint64_t* workspace_size, aclOpExecuto
   GradPlan plan{};
   NPULESS_TRY(plan_grad(unpack_grad(t), plan));
   GradArgs& args = plan.args;
-  const bool saving = !args.has_softmax;
+  // In high-performance mode max and sum may be given and are not read.
+  void* max = args.has_softmax ? nullptr : &args.logits_max;
+  void* sum = args.has_softmax ? nullptr : &args.sum_exp;
   return tensor::make_executor(kGradApi, plan, &run_grad, plan.workspace_bytes,
-                               {{t.grad, &args.grad},
-                                {t.input, &args.input},
-                                {t.weight, &args.weight},
-                                {t.target_mask, &args.target_mask},
-                                {t.masked_target, &args.masked_target},
-                                {saving ? t.logits_max : nullptr, &args.logits_max},
-                                {saving ? t.sum_exp : nullptr, &args.sum_exp},
-                                {t.softmax, &args.softmax},
-                                {t.input_grad, &args.input_grad},
-                                {t.weight_grad, &args.weight_grad}},
+                               {{t.grad, &args.grad, "grad"},
+                                {t.input, &args.input, "input"},
+                                {t.weight, &args.weight, "weight"},
+                                {t.target_mask, &args.target_mask, "targetMask"},
+                                {t.masked_target, &args.masked_target, "maskedTarget"},
+                                {t.logits_max, max, "logitsMaxOptional"},
+                                {t.sum_exp, sum, "sumExpLogitsOptional"},
+                                {t.softmax, &args.softmax, "softmaxOptional"},
+                                {t.input_grad, &args.input_grad, "inputGradOut"},
+                                {t.weight_grad, &args.weight_grad, "weightGradOut"}},
                                workspace_size, executor);
 }
 

@@ -16,15 +16,6 @@ constexpr int64_t kMaxPanel = 1920;
 // d ⊙ grad of one panel: [N, panel] stays within this many bytes where the unit allows it.
 constexpr int64_t kMaxGradLogitsBytes = int64_t{32} << 20;
 
-// A block of A is kTokenBlock × kc packed elements, about 120 KiB: half of a small second-level
-// cache. A multiple of every MR.
-constexpr int64_t kTokenBlock = 128;
-// Columns per piece of work: enough that packing A (kTokenBlock × k) is below 2 % of its use.
-constexpr int64_t kMinColumns = 480;
-constexpr int64_t kMaxColumns = 1920;
-// Enough pieces that the last ones do not leave workers idle.
-constexpr int64_t kWantedPieces = 16;
-
 int64_t choose_panel(int64_t tokens, int64_t vocab, int64_t element_bytes) {
   const int64_t fitting = kMaxGradLogitsBytes / (tokens * element_bytes);
   const int64_t limit = max64(kPanelUnit, min64(kMaxPanel, fitting / kPanelUnit * kPanelUnit));
@@ -32,26 +23,13 @@ int64_t choose_panel(int64_t tokens, int64_t vocab, int64_t element_bytes) {
   return round_up(ceil_div(vocab, panels), kPanelUnit);
 }
 
-Blocking choose_blocking(int64_t rows, int64_t cols, int nr) {
-  const int64_t row_pieces = ceil_div(rows, kTokenBlock);
-  const int64_t col_pieces = max64(1, ceil_div(kWantedPieces, row_pieces));
-  const int64_t wanted = round_up(ceil_div(cols, col_pieces), nr);
-  const int64_t low = round_up(kMinColumns, nr);
-  const int64_t high = kMaxColumns / nr * nr;
-  return {kTokenBlock, min64(high, max64(low, wanted))};
-}
-
-int64_t packed_bytes(const gemm::Engine& engine, int64_t lines, int64_t k, int width) {
-  return gemm::packed_size(engine, lines, k, width) * engine.element_bytes;
-}
-
 void plan_blocks(const GradArgs& args, GradPlan& plan) {
   const int nr = plan.engine->nr;
   const int64_t hidden = args.input.cols;
   const int64_t panel = min64(plan.panel, args.weight.rows);
-  plan.logits = choose_blocking(args.input.rows, panel, nr);
-  plan.input_grad = choose_blocking(args.input.rows, hidden, nr);
-  plan.weight_grad = choose_blocking(panel, hidden, nr);
+  plan.logits = gemm::choose_blocking(args.input.rows, panel, nr);
+  plan.input_grad = gemm::choose_blocking(args.input.rows, hidden, nr);
+  plan.weight_grad = gemm::choose_blocking(panel, hidden, nr);
 }
 
 void book_tokens(int64_t tokens, GradPlan& plan, Ledger& ledger) {
@@ -68,11 +46,13 @@ void book_panels(const GradArgs& args, GradPlan& plan, Ledger& ledger) {
   const int64_t panel = min64(plan.panel, args.weight.rows);
   const int64_t grad_bytes = plan.grad_type == kGradBfloat16 ? 2 : 4;
   if (!args.has_softmax) {
-    const int64_t bytes = packed_bytes(engine, panel, hidden, engine.nr);
+    const int64_t bytes = gemm::packed_bytes(engine, panel, hidden, engine.nr);
     plan.packed_columns = ledger.book<unsigned char>(bytes);
   }
-  plan.packed_rows = ledger.book<unsigned char>(packed_bytes(engine, hidden, panel, engine.nr));
-  plan.packed_input = ledger.book<unsigned char>(packed_bytes(engine, hidden, tokens, engine.nr));
+  plan.packed_rows =
+      ledger.book<unsigned char>(gemm::packed_bytes(engine, hidden, panel, engine.nr));
+  plan.packed_input =
+      ledger.book<unsigned char>(gemm::packed_bytes(engine, hidden, tokens, engine.nr));
   plan.grad_logits = ledger.book<unsigned char>(tokens * panel * grad_bytes);
   plan.input_sum_stride = round_up(hidden, engine.nr);
   plan.input_sum = ledger.book<float>(round_up(tokens, engine.mr) * plan.input_sum_stride);
@@ -82,9 +62,8 @@ void book_workers(GradPlan& plan, Ledger& ledger) {
   const gemm::Engine& engine = *plan.engine;
   const int64_t columns =
       max64(plan.logits.col_block, max64(plan.input_grad.col_block, plan.weight_grad.col_block));
-  plan.block_bytes = round_up(kTokenBlock * engine.kc * engine.element_bytes, kWorkspaceAlign);
-  plan.tile_floats = kTokenBlock * round_up(columns, engine.nr);
-  plan.block = ledger.book<unsigned char>(plan.threads * plan.block_bytes);
+  plan.tile_floats = gemm::tile_floats(engine, columns);
+  plan.block = ledger.book<unsigned char>(plan.threads * gemm::packed_block_bytes(engine));
   plan.tile = ledger.book<float>(plan.threads * plan.tile_floats);
 }
 

@@ -9,29 +9,16 @@
 namespace npuless::linear_cross_entropy {
 namespace {
 
-// A rectangle of a product's result.
-struct Piece2d {
-  int64_t row;
-  int64_t rows;
-  int64_t col;
-  int64_t cols;
-};
-
-int64_t piece_count(int64_t rows, int64_t cols, const Blocking& blocking) {
-  return ceil_div(rows, blocking.row_block) * ceil_div(cols, blocking.col_block);
-}
-
-// Columns vary fastest: neighbouring pieces read the same rows of A.
-Piece2d piece_at(int64_t index, int64_t rows, int64_t cols, const Blocking& blocking) {
-  const int64_t across = ceil_div(cols, blocking.col_block);
-  const int64_t row = index / across * blocking.row_block;
-  const int64_t col = index % across * blocking.col_block;
-  return {row, min64(blocking.row_block, rows - row), col, min64(blocking.col_block, cols - col)};
-}
-
 const void* element(const Matrix& m, int64_t row, int64_t col) {
   const int64_t offset = row * m.row_stride + col * m.col_stride;
   return static_cast<const char*>(m.data) + offset * dtype_size(m.dtype);
+}
+
+// Rows [first, first + count) of a matrix.
+Matrix rows_of(Matrix m, int64_t first, int64_t count) {
+  m.data = const_cast<void*>(element(m, first, 0));
+  m.rows = count;
+  return m;
 }
 
 // The gradient of one call: the plan, its workspace and what is fixed for the whole run.
@@ -66,7 +53,7 @@ class GradRun {
   int64_t vocab() const { return args_.weight.rows; }
 
   unsigned char* block_of(int worker) const {
-    return plan_.block.in(workspace_) + worker * plan_.block_bytes;
+    return plan_.block.in(workspace_) + worker * gemm::packed_block_bytes(engine_);
   }
   float* tile_of(int worker) const {
     return plan_.tile.in(workspace_) + worker * plan_.tile_floats;
@@ -74,75 +61,48 @@ class GradRun {
   unsigned char* grad_logits(int64_t token, int64_t column) const {
     return plan_.grad_logits.in(workspace_) + (token * length_ + column) * grad_bytes_;
   }
-  const unsigned char* panel_of(const Piece<unsigned char>& packed, int64_t line, int64_t k) const {
-    return packed.in(workspace_) + line * gemm::padded_k(engine_, k) * engine_.element_bytes;
-  }
-
-  // Packs lines [0, lines) of B in parallel, whole panels at a time.
-  void pack_b(const Matrix& matrix, bool lines_are_rows, int64_t lines, int64_t k,
-              const float* k_scale, const Piece<unsigned char>& packed) {
-    const int64_t step = 4 * engine_.nr;
-    parallel_for(plan_.threads, ceil_div(lines, step), [&](int64_t index, int) {
-      const int64_t line = index * step;
-      const gemm::Operand operand{
-          lines_are_rows ? element(matrix, line, 0) : element(matrix, 0, line),
-          lines_are_rows ? matrix.row_stride : matrix.col_stride,
-          lines_are_rows ? matrix.col_stride : matrix.row_stride, k_scale};
-      auto* out = const_cast<unsigned char*>(panel_of(packed, line, k));
-      engine_.pack[static_cast<int>(source_)](operand, min64(step, lines - line), k, engine_.nr,
-                                              out);
-    });
+  // The packed columns [col, …) of B, whose k is k.
+  const unsigned char* panel(const Piece<unsigned char>& packed, int64_t col, int64_t k) const {
+    return gemm::panel_at(engine_, packed.in(workspace_), col, k);
   }
 
   void pack_input() {
-    pack_b(args_.input, false, hidden(), tokens(), plan_.input_scale.in(workspace_),
-           plan_.packed_input);
+    gemm::pack_b(engine_, plan_.threads, args_.input, false, plan_.input_scale.in(workspace_),
+                 plan_.packed_input.in(workspace_));
   }
 
   void pack_weight() {
-    Matrix panel = args_.weight;
-    panel.data = const_cast<void*>(element(args_.weight, first_, 0));
-    panel.rows = length_;
+    const Matrix weight = rows_of(args_.weight, first_, length_);
     if (!args_.has_softmax) {
-      pack_b(panel, true, length_, hidden(), nullptr, plan_.packed_columns);
+      gemm::pack_b(engine_, plan_.threads, weight, true, nullptr,
+                   plan_.packed_columns.in(workspace_));
     }
-    pack_b(panel, false, hidden(), length_, nullptr, plan_.packed_rows);
-  }
-
-  // C[piece] = or += A · B, A packed block by block along k.
-  void multiply(const gemm::Operand& a, gemm::Source a_source, int64_t rows, int64_t k,
-                const unsigned char* b, int64_t cols, int worker, float* c, int64_t c_stride,
-                bool accumulate) const {
-    const int64_t a_bytes = a_source == gemm::Source::kFloat32 ? 4 : 2;
-    unsigned char* block = block_of(worker);
-    for (int64_t kk = 0; kk < k; kk += engine_.kc) {
-      const int64_t depth = min64(engine_.kc, k - kk);
-      gemm::Operand part = a;
-      part.data = static_cast<const char*>(a.data) + kk * a.k_stride * a_bytes;
-      engine_.pack[static_cast<int>(a_source)](part, rows, depth, engine_.mr, block);
-      engine_.multiply({rows, cols, depth, block, b + kk * engine_.nr * engine_.element_bytes,
-                        gemm::panel_stride(engine_, depth, engine_.mr),
-                        gemm::panel_stride(engine_, k, engine_.nr), c, c_stride,
-                        accumulate || kk > 0});
-    }
+    gemm::pack_b(engine_, plan_.threads, weight, false, nullptr, plan_.packed_rows.in(workspace_));
   }
 
   void compute_grad_logits() {
-    const int64_t count = piece_count(tokens(), length_, plan_.logits);
-    parallel_for(plan_.threads, count, [&](int64_t index, int worker) {
-      const Piece2d piece = piece_at(index, tokens(), length_, plan_.logits);
+    const gemm::Blocking blocking = panel_blocking(plan_.logits);
+    parallel_for(plan_.threads, blocking.pieces(), [&](int64_t index, int worker) {
+      const gemm::Block piece = gemm::block_at(blocking, index);
       if (args_.has_softmax) return grad_from_softmax(piece, worker);
       grad_from_logits(piece, worker);
     });
   }
 
-  void grad_from_logits(const Piece2d& piece, int worker) {
+  // The plan's blocking of N × panel, for the panel at hand.
+  gemm::Blocking panel_blocking(gemm::Blocking blocking) const {
+    blocking.cols = length_;
+    return blocking;
+  }
+
+  void grad_from_logits(const gemm::Block& piece, int worker) {
     float* tile = tile_of(worker);
     const int64_t stride = round_up(piece.cols, engine_.nr);
-    const gemm::Operand a{element(args_.input, piece.row, 0), args_.input.row_stride,
-                          args_.input.col_stride, nullptr};
-    multiply(a, source_, piece.rows, hidden(), panel_of(plan_.packed_columns, piece.col, hidden()),
-             piece.cols, worker, tile, stride, false);
+    const Matrix x = rows_of(args_.input, piece.row, piece.rows);
+    gemm::multiply(engine_,
+                   {{x.data, x.row_stride, x.col_stride, nullptr}, source_, x.rows, hidden()},
+                   panel(plan_.packed_columns, piece.col, hidden()), piece.cols, block_of(worker),
+                   tile, stride, false);
     for (int64_t i = 0; i < piece.rows; ++i) {
       const int64_t token = piece.row + i;
       unsigned char* out = grad_logits(token, piece.col);
@@ -156,7 +116,7 @@ class GradRun {
     }
   }
 
-  void grad_from_softmax(const Piece2d& piece, int worker) {
+  void grad_from_softmax(const gemm::Block& piece, int worker) {
     for (int64_t i = 0; i < piece.rows; ++i) {
       const int64_t token = piece.row + i;
       unsigned char* out = grad_logits(token, piece.col);
@@ -171,7 +131,7 @@ class GradRun {
   }
 
   // The piece's columns of a softmax row, gathered into `scratch` unless they lie side by side.
-  const float* softmax_row(int64_t token, const Piece2d& piece, float* scratch) const {
+  const float* softmax_row(int64_t token, const gemm::Block& piece, float* scratch) const {
     const int64_t column = first_ + piece.col;
     if (args_.softmax.rows_contiguous()) return &at<float>(args_.softmax, token, column);
     for (int64_t j = 0; j < piece.cols; ++j)
@@ -181,7 +141,7 @@ class GradRun {
 
   bool is_silent(int64_t token) const { return plan_.input_scale.in(workspace_)[token] == 0.0f; }
 
-  int64_t target_in(int64_t token, const Piece2d& piece) const {
+  int64_t target_in(int64_t token, const gemm::Block& piece) const {
     const int64_t target = plan_.targets.in(workspace_)[token];
     const int64_t column = target - first_ - piece.col;
     return target != kNoTarget && column >= 0 && column < piece.cols ? column : kNoTarget;
@@ -189,30 +149,35 @@ class GradRun {
 
   // Both products that read this panel's d ⊙ grad; their pieces are independent.
   void compute_products() {
-    const int64_t input_pieces = piece_count(tokens(), hidden(), plan_.input_grad);
-    const int64_t weight_pieces = piece_count(length_, hidden(), plan_.weight_grad);
-    parallel_for(plan_.threads, input_pieces + weight_pieces, [&](int64_t index, int worker) {
+    gemm::Blocking weight_blocking = plan_.weight_grad;
+    weight_blocking.rows = length_;
+    const int64_t weight_pieces = weight_blocking.pieces();
+    const int64_t pieces = weight_pieces + plan_.input_grad.pieces();
+    parallel_for(plan_.threads, pieces, [&](int64_t index, int worker) {
       if (index < weight_pieces) {
-        return weight_grad(piece_at(index, length_, hidden(), plan_.weight_grad), worker);
+        return weight_grad(gemm::block_at(weight_blocking, index), worker);
       }
-      input_grad(piece_at(index - weight_pieces, tokens(), hidden(), plan_.input_grad), worker);
+      input_grad(gemm::block_at(plan_.input_grad, index - weight_pieces), worker);
     });
   }
 
-  void input_grad(const Piece2d& piece, int worker) {
-    const gemm::Operand a{grad_logits(piece.row, 0), length_, 1, nullptr};
+  void input_grad(const gemm::Block& piece, int worker) {
     float* c = plan_.input_sum.in(workspace_) + piece.row * plan_.input_sum_stride + piece.col;
-    multiply(a, grad_source_, piece.rows, length_, panel_of(plan_.packed_rows, piece.col, length_),
-             piece.cols, worker, c, plan_.input_sum_stride, first_ > 0);
+    gemm::multiply(
+        engine_,
+        {{grad_logits(piece.row, 0), length_, 1, nullptr}, grad_source_, piece.rows, length_},
+        panel(plan_.packed_rows, piece.col, length_), piece.cols, block_of(worker), c,
+        plan_.input_sum_stride, first_ > 0);
   }
 
-  void weight_grad(const Piece2d& piece, int worker) {
+  void weight_grad(const gemm::Block& piece, int worker) {
     float* tile = tile_of(worker);
     const int64_t stride = round_up(piece.cols, engine_.nr);
-    const gemm::Operand a{grad_logits(0, piece.row), 1, length_, nullptr};
-    multiply(a, grad_source_, piece.rows, tokens(),
-             panel_of(plan_.packed_input, piece.col, tokens()), piece.cols, worker, tile, stride,
-             false);
+    gemm::multiply(
+        engine_,
+        {{grad_logits(0, piece.row), 1, length_, nullptr}, grad_source_, piece.rows, tokens()},
+        panel(plan_.packed_input, piece.col, tokens()), piece.cols, block_of(worker), tile, stride,
+        false);
     for (int64_t i = 0; i < piece.rows; ++i) {
       write_row(args_.weight_grad, first_ + piece.row + i, piece.col, piece.cols, largest_power_,
                 tile + i * stride);

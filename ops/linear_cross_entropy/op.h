@@ -31,7 +31,7 @@
 #include "base/status.h"
 #include "base/view.h"
 #include "base/workspace.h"
-#include "gemm/engine.h"
+#include "gemm/blocked.h"
 #include "isa/level.h"
 #include "linear_cross_entropy/kernels.h"
 
@@ -51,12 +51,6 @@ struct GradArgs {
   bool has_softmax = false;
 };
 
-// Block sizes of one product: it is computed in row_block × col_block pieces.
-struct Blocking {
-  int64_t row_block;
-  int64_t col_block;
-};
-
 struct GradPlan {
   GradArgs args;
   const gemm::Engine* engine;
@@ -65,10 +59,10 @@ struct GradPlan {
   GradType grad_type;
   OperandType operand_type;
 
-  int64_t panel;         // vocabulary rows handled at once
-  Blocking logits;       // N × panel
-  Blocking input_grad;   // N × H
-  Blocking weight_grad;  // panel × H
+  int64_t panel;               // vocabulary rows handled at once
+  gemm::Blocking logits;       // N × panel
+  gemm::Blocking input_grad;   // N × H
+  gemm::Blocking weight_grad;  // panel × H
 
   Piece<TokenRow> tokens;               // [N]
   Piece<int64_t> targets;               // [N] local vocabulary row, or kNoTarget
@@ -82,7 +76,6 @@ struct GradPlan {
   Piece<unsigned char> block;           // per worker: a packed block of A
   Piece<float> tile;                    // per worker: a block of C
   int64_t input_sum_stride;
-  int64_t block_bytes;
   int64_t tile_floats;
   int64_t workspace_bytes;
 };

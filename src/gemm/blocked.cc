@@ -1,0 +1,95 @@
+#include "gemm/blocked.h"
+
+#include "base/math.h"
+#include "base/parallel.h"
+#include "base/workspace.h"
+#include "gemm/engines.h"
+
+namespace npuless::gemm {
+namespace {
+
+constexpr int64_t kMinColumns = 480;
+constexpr int64_t kMaxColumns = 1920;
+// Enough pieces that the last ones do not leave workers idle.
+constexpr int64_t kWantedPieces = 16;
+
+int64_t source_bytes(Source source) {
+  return source == Source::kFloat32 ? 4 : 2;
+}
+
+const void* element(const Matrix& m, int64_t row, int64_t col) {
+  const int64_t offset = row * m.row_stride + col * m.col_stride;
+  return static_cast<const char*>(m.data) + offset * dtype_size(m.dtype);
+}
+
+}  // namespace
+
+int64_t Blocking::pieces() const {
+  return ceil_div(rows, kRowBlock) * ceil_div(cols, col_block);
+}
+
+Blocking choose_blocking(int64_t rows, int64_t cols, int64_t unit) {
+  const int64_t across = max64(1, ceil_div(kWantedPieces, ceil_div(rows, kRowBlock)));
+  const int64_t wanted = round_up(ceil_div(cols, across), unit);
+  const int64_t low = round_up(kMinColumns, unit);
+  const int64_t high = max64(unit, kMaxColumns / unit * unit);
+  return {rows, cols, min64(high, max64(low, wanted))};
+}
+
+Block block_at(const Blocking& blocking, int64_t index) {
+  const int64_t across = ceil_div(blocking.cols, blocking.col_block);
+  const int64_t row = index / across * kRowBlock;
+  const int64_t col = index % across * blocking.col_block;
+  return {row, min64(kRowBlock, blocking.rows - row), col,
+          min64(blocking.col_block, blocking.cols - col)};
+}
+
+int64_t packed_block_bytes(const Engine& engine) {
+  return round_up(kRowBlock * engine.kc * engine.element_bytes, kWorkspaceAlign);
+}
+
+int64_t tile_floats(const Engine& engine, int64_t col_block) {
+  return kRowBlock * round_up(col_block, engine.nr);
+}
+
+int64_t packed_bytes(const Engine& engine, int64_t lines, int64_t k, int width) {
+  return packed_size(engine, lines, k, width) * engine.element_bytes;
+}
+
+const unsigned char* panel_at(const Engine& engine, const unsigned char* packed, int64_t line,
+                              int64_t k) {
+  return packed + line * padded_k(engine, k) * engine.element_bytes;
+}
+
+void pack_b(const Engine& engine, int threads, const Matrix& matrix, bool lines_are_rows,
+            const float* k_scale, unsigned char* packed) {
+  const int64_t lines = lines_are_rows ? matrix.rows : matrix.cols;
+  const int64_t k = lines_are_rows ? matrix.cols : matrix.rows;
+  const int64_t line_stride = lines_are_rows ? matrix.row_stride : matrix.col_stride;
+  const int64_t k_stride = lines_are_rows ? matrix.col_stride : matrix.row_stride;
+  const PackFn pack = engine.pack[static_cast<int>(source_of(matrix.dtype))];
+  // Four panels at a time: rows of a matrix packed along its columns are read in whole lines.
+  const int64_t step = 4 * engine.nr;
+  parallel_for(threads, ceil_div(lines, step), [&](int64_t index, int) {
+    const int64_t line = index * step;
+    const void* first = lines_are_rows ? element(matrix, line, 0) : element(matrix, 0, line);
+    pack({first, line_stride, k_stride, k_scale}, min64(step, lines - line), k, engine.nr,
+         const_cast<unsigned char*>(panel_at(engine, packed, line, k)));
+  });
+}
+
+void multiply(const Engine& engine, const Rows& a, const unsigned char* b, int64_t cols,
+              unsigned char* block, float* c, int64_t c_stride, bool accumulate) {
+  const PackFn pack = engine.pack[static_cast<int>(a.source)];
+  for (int64_t k = 0; k < a.k; k += engine.kc) {
+    const int64_t depth = min64(engine.kc, a.k - k);
+    Operand part = a.operand;
+    part.data = static_cast<const char*>(part.data) + k * part.k_stride * source_bytes(a.source);
+    pack(part, a.rows, depth, engine.mr, block);
+    engine.multiply({a.rows, cols, depth, block, b + k * engine.nr * engine.element_bytes,
+                     panel_stride(engine, depth, engine.mr), panel_stride(engine, a.k, engine.nr),
+                     c, c_stride, accumulate || k > 0});
+  }
+}
+
+}  // namespace npuless::gemm
