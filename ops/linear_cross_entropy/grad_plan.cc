@@ -69,14 +69,6 @@ void book_workers(GradPlan& plan, Ledger& ledger) {
 
 }  // namespace
 
-const Kernels& kernels_for([[maybe_unused]] isa::Level level) {
-#if defined(__x86_64__)
-  if (level >= isa::Level::kAvx512) return avx512::linear_cross_entropy_kernels;
-  if (level == isa::Level::kAvx2) return avx2::linear_cross_entropy_kernels;
-#endif
-  return portable::linear_cross_entropy_kernels;
-}
-
 Status plan_grad(const GradArgs& args, GradPlan& plan) {
   isa::Level level{};
   NPULESS_TRY(isa::active_level(level));

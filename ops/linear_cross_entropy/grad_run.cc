@@ -32,7 +32,8 @@ class GradRun {
         source_(gemm::source_of(plan.args.input.dtype)),
         grad_source_(plan.grad_type == kGradBfloat16 ? gemm::Source::kBfloat16
                                                      : gemm::Source::kFloat32),
-        grad_bytes_(plan.grad_type == kGradBfloat16 ? 2 : 4) {}
+        grad_bytes_(plan.grad_type == kGradBfloat16 ? 2 : 4),
+        narrow_(plan.kernels->narrow[plan.operand_type]) {}
 
   void run() {
     largest_power_ = fill_token_tables(plan_, workspace_);
@@ -179,8 +180,8 @@ class GradRun {
         panel(plan_.packed_input, piece.col, tokens()), piece.cols, block_of(worker), tile, stride,
         false);
     for (int64_t i = 0; i < piece.rows; ++i) {
-      write_row(args_.weight_grad, first_ + piece.row + i, piece.col, piece.cols, largest_power_,
-                tile + i * stride);
+      narrow_into(narrow_, args_.weight_grad, first_ + piece.row + i, piece.col, piece.cols,
+                  largest_power_, tile + i * stride);
     }
   }
 
@@ -193,24 +194,10 @@ class GradRun {
         float* row = plan_.input_sum.in(workspace_) + token * plan_.input_sum_stride;
         // 0 · W is NaN where W is not finite.
         if (is_silent(token)) std::memset(row, 0, static_cast<size_t>(hidden()) * sizeof(float));
-        write_row(args_.input_grad, token, 0, hidden(), plan_.grad_power.in(workspace_)[token],
-                  row);
+        narrow_into(narrow_, args_.input_grad, token, 0, hidden(),
+                    plan_.grad_power.in(workspace_)[token], row);
       }
     });
-  }
-
-  // Rounds `n` sums times `scale` into out[row, col…].
-  void write_row(const Matrix& out, int64_t row, int64_t col, int64_t n, float scale,
-                 const float* sums) const {
-    const NarrowFn narrow = plan_.kernels->narrow[plan_.operand_type];
-    if (out.rows_contiguous()) return narrow(sums, n, scale, &at<uint16_t>(out, row, col));
-    constexpr int64_t kChunk = 512;
-    uint16_t rounded[kChunk];
-    for (int64_t j = 0; j < n; j += kChunk) {
-      const int64_t count = min64(kChunk, n - j);
-      narrow(sums + j, count, scale, rounded);
-      for (int64_t i = 0; i < count; ++i) at<uint16_t>(out, row, col + j + i) = rounded[i];
-    }
   }
 
   const GradPlan& plan_;
@@ -220,6 +207,7 @@ class GradRun {
   gemm::Source source_;
   gemm::Source grad_source_;
   int64_t grad_bytes_;
+  NarrowFn narrow_;
   float largest_power_ = 1.0f;
   int64_t first_ = 0;   // of the current panel
   int64_t length_ = 0;  // of the current panel

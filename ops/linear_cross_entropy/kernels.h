@@ -28,16 +28,26 @@ using FromSoftmaxFn = void (*)(const float* softmax, int64_t n, float grad, int6
 // out[j] = in[j] · scale, rounded to the output type.
 using NarrowFn = void (*)(const float* in, int64_t n, float scale, void* out);
 
+// max = the largest of n ≥ 1 logits, NaN when one is NaN; sum = Σ exp(logit − max), 0 when all are
+// −infinity.
+using MaxSumFn = void (*)(const float* logits, int64_t n, float* max, float* sum);
+// out[j] = exp(in[j] − max) / sum in fp32; `divide` as in TokenRow. `in` is of an InputType.
+using SoftmaxFn = void (*)(const void* in, int64_t n, const TokenRow& row, float* out);
+
 // d ⊙ grad is kept as bf16 for bf16 inputs and as fp32 for fp16 ones.
 enum GradType : int { kGradBfloat16, kGradFloat32 };
 // The operand types.
 enum OperandType : int { kBfloat16, kFloat16 };
+// The types of given logits: the operand types and fp32.
+inline constexpr int kLogitsFloat32 = 2;
 
 struct Kernels {
   FromLogitsFn grad_from_logits[2];    // by GradType
   FromSoftmaxFn grad_from_softmax[2];  // by GradType
   NarrowFn narrow[2];                  // by OperandType
   void (*exp)(const float* in, int64_t n, float* out);
+  MaxSumFn max_sum;
+  SoftmaxFn softmax[3];  // by OperandType, kLogitsFloat32
 };
 
 }  // namespace npuless::linear_cross_entropy

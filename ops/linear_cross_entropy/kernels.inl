@@ -4,8 +4,8 @@
 using linear_cross_entropy::kNoTarget;
 using linear_cross_entropy::TokenRow;
 
-template <class T, class Map>
-inline void map_row(const float* in, int64_t n, T* out, Map map) {
+template <class From, class T, class Map>
+inline void map_row(const From* in, int64_t n, T* out, Map map) {
   int64_t j = 0;
   for (; j + kLanes <= n; j += kLanes) store(out + j, map(load(in + j)));
   if (j == n) return;
@@ -54,8 +54,63 @@ void exp_row(const float* in, int64_t n, float* out) {
   map_row(in, n, out, [](F32 x) { return exp(x); });
 }
 
+template <class From>
+void softmax_row(const void* in, int64_t n, const TokenRow& row, float* out) {
+  const auto* logits = static_cast<const From*>(in);
+  const F32 max = broadcast(row.max);
+  if (row.divide) {
+    const F32 sum = broadcast(row.sum);
+    map_row(logits, n, out, [&](F32 z) { return div(exp(sub(z, max)), sum); });
+  } else {
+    const F32 inverse = broadcast(row.inverse);
+    map_row(logits, n, out, [&](F32 z) { return mul(exp(sub(z, max)), inverse); });
+  }
+}
+
+inline float largest(const float* in, int64_t n) {
+  F32 top = broadcast(-__builtin_inff());
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) top = max(load(in + j), top);
+  float lanes[kLanes];
+  store(lanes, top);
+  float result = lanes[0];
+  for (int i = 1; i < kLanes; ++i) result = lanes[i] > result ? lanes[i] : result;
+  for (; j < n; ++j) result = in[j] > result ? in[j] : result;
+  return result;
+}
+
+inline float sum_of_exp(const float* in, int64_t n, float shift) {
+  const F32 offset = broadcast(shift);
+  F32 total = zero();
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) total = add(total, exp(sub(load(in + j), offset)));
+  float lanes[kLanes];
+  store(lanes, total);
+  if (j < n) {
+    float tail[kLanes];
+    const int rest = static_cast<int>(n - j);
+    store(tail, exp(sub(load_partial(in + j, rest), offset)));
+    for (int i = 0; i < rest; ++i) lanes[i] += tail[i];
+  }
+  float result = lanes[0];
+  for (int i = 1; i < kLanes; ++i) result += lanes[i];
+  return result;
+}
+
+void max_sum(const float* logits, int64_t n, float* max, float* sum) {
+  const float top = largest(logits, n);  // of those that are numbers
+  *max = top;
+  *sum = sum_of_exp(logits, n, top == -__builtin_inff() ? 0.0f : top);
+  if (*sum == *sum) return;
+  for (int64_t j = 0; j < n; ++j) {
+    if (logits[j] != logits[j]) *max = logits[j];
+  }
+}
+
 constexpr linear_cross_entropy::Kernels kTable = {
     {&grad_from_logits<bf16>, &grad_from_logits<float>},
     {&grad_from_softmax<bf16>, &grad_from_softmax<float>},
     {&narrow_row<bf16>, &narrow_row<f16>},
-    &exp_row};
+    &exp_row,
+    &max_sum,
+    {&softmax_row<bf16>, &softmax_row<f16>, &softmax_row<float>}};

@@ -83,6 +83,10 @@ struct GradPlan {
 // The kernels of a level; avx512_bf16 gains none of its own.
 const Kernels& kernels_for(isa::Level level);
 
+// Rounds in[0, n) times `scale` into out[row, col…], whatever the strides of `out`.
+void narrow_into(NarrowFn narrow, const Matrix& out, int64_t row, int64_t col, int64_t n,
+                 float scale, const float* in);
+
 // Chooses ISA level, blocks and workspace. Arguments must be valid and not empty.
 Status plan_grad(const GradArgs& args, GradPlan& plan);
 Status run_grad(const GradPlan& plan, void* workspace);

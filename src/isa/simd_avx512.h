@@ -45,6 +45,10 @@ inline F32 clamp(F32 x, float low, float high) {
   return _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), x));
 }
 
+inline F32 max(F32 a, F32 b) {
+  return _mm512_max_ps(a, b);
+}
+
 inline F32 round_int(F32 x) {
   return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }

@@ -80,6 +80,11 @@ inline F32 clamp(F32 x, float low, float high) {
   return float_of(select(x > broadcast(high), bits_of(broadcast(high)), raised));
 }
 
+// The larger lane by lane; b where either is NaN.
+inline F32 max(F32 a, F32 b) {
+  return float_of(select(a > b, bits_of(a), bits_of(b)));
+}
+
 // Nearest integer, for |x| < 2^22: adding 1.5 · 2^23 leaves no fraction bits.
 inline F32 round_int(F32 x) {
   return (x + broadcast(0x1.8p23f)) - broadcast(0x1.8p23f);
