@@ -1,5 +1,7 @@
 #include "gemm/blocked.h"
 
+#include <cstring>
+
 #include "base/math.h"
 #include "base/parallel.h"
 #include "base/workspace.h"
@@ -20,6 +22,14 @@ int64_t source_bytes(Source source) {
 const void* element(const Matrix& m, int64_t row, int64_t col) {
   const int64_t offset = row * m.row_stride + col * m.col_stride;
   return static_cast<const char*>(m.data) + offset * dtype_size(m.dtype);
+}
+
+// The product over an empty k.
+void sum_nothing(const Engine& engine, int64_t rows, int64_t cols, float* c, int64_t c_stride,
+                 bool accumulate) {
+  if (accumulate) return;
+  const size_t bytes = static_cast<size_t>(round_up(cols, engine.nr)) * sizeof(float);
+  for (int64_t i = 0; i < rows; ++i) std::memset(c + i * c_stride, 0, bytes);
 }
 
 }  // namespace
@@ -80,6 +90,7 @@ void pack_b(const Engine& engine, int threads, const Matrix& matrix, bool lines_
 
 void multiply(const Engine& engine, const Rows& a, const unsigned char* b, int64_t cols,
               unsigned char* block, float* c, int64_t c_stride, bool accumulate) {
+  if (a.k == 0) return sum_nothing(engine, a.rows, cols, c, c_stride, accumulate);
   const PackFn pack = engine.pack[static_cast<int>(a.source)];
   for (int64_t k = 0; k < a.k; k += engine.kc) {
     const int64_t depth = min64(engine.kc, a.k - k);
