@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "linear_cross_entropy/forward_problem.h"
+#include "linear_cross_entropy/test_forward.h"
 
 namespace npuless::linear_cross_entropy {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/parallel.h"
 #include "isa/level.h"
-#include "linear_cross_entropy/forward_problem.h"
+#include "linear_cross_entropy/test_forward.h"
 
 namespace npuless::linear_cross_entropy {
 namespace {
