@@ -44,7 +44,8 @@ Storage take_storage(size_t size, size_t alignment) {
   if (size > physical_memory()) return {};
   if (size >= kHugePage) return map_storage(size);
   Storage storage;
-  if (posix_memalign(&storage.address, alignment, size) != 0) return {};
+  // One byte more: a block owns its end address, where another malloc's next block could start.
+  if (posix_memalign(&storage.address, alignment, size + 1) != 0) return {};
   return storage;
 }
 
