@@ -11,6 +11,10 @@
 #include <cstdint>
 #include <type_traits>
 
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
 #include "base/status.h"
 
 namespace npuless {
@@ -37,6 +41,19 @@ class DefaultFpEnv {
   alignas(16) unsigned char saved_[64];
 };
 
+// ThreadSanitizer does not see TBB hand work to its threads and needs to be told.
+#ifdef __SANITIZE_THREAD__
+inline void hand_over(void* work) {
+  __tsan_release(work);
+}
+inline void take_over(void* work) {
+  __tsan_acquire(work);
+}
+#else
+inline void hand_over(void*) {}
+inline void take_over(void*) {}
+#endif
+
 template <class Body>
 struct Loop {
   Body& body;
@@ -47,6 +64,7 @@ struct Loop {
   std::atomic<int64_t> done{0};
 
   static void run(void* context, int worker) {
+    take_over(context);
     auto& loop = *static_cast<Loop*>(context);
     const DefaultFpEnv env;
     for (int64_t i; (i = loop.next.fetch_add(1, std::memory_order_acq_rel)) < loop.count;) {
@@ -63,6 +81,7 @@ void parallel_for(int threads, int64_t count, Body&& body) {
   if (count <= 0) return;
   detail::Loop<std::remove_reference_t<Body>> loop{body, count};
   const int workers = count < threads ? static_cast<int>(count) : threads;
+  detail::hand_over(&loop);
   detail::run_workers(workers, &decltype(loop)::run, &loop);
   loop.done.load(std::memory_order_acquire);
 }
