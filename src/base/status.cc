@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/log.h"
+
 namespace npuless {
 namespace {
 
@@ -45,6 +47,7 @@ Status fail(int32_t code, const char* format, ...) {
   std::vsnprintf(last_error.sentence + used, static_cast<size_t>(kMaxSentence - used), format,
                  arguments);
   va_end(arguments);
+  log(LogLevel::kError, "%s (code %d)", last_error.sentence, code);
   return Status(code);
 }
 

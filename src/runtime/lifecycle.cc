@@ -1,7 +1,6 @@
 #include "runtime/lifecycle.h"
 
 #include <charconv>
-#include <cstdio>
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -38,29 +37,40 @@ Status read_config(const char* path, json* config) {
   return fail(code::kParseFile, "the configuration '%s' is not a JSON object", path);
 }
 
-// {"defaultDevice": {"default_device": "0"}}, where the number may also stand without quotes.
-Status default_device(const json& config, int* device) {
-  *device = -1;
-  const json* value = nullptr;
-  if (const auto group = config.find("defaultDevice"); group != config.end()) {
-    const auto entry = group->find("default_device");
-    if (entry != group->end()) value = &*entry;
+const json* find_member(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? nullptr : &*found;
+}
+
+bool parse_device(const json& value, int64_t* device) {
+  if (value.is_number_integer()) {
+    *device = value.get<int64_t>();
+    return true;
   }
-  if (value == nullptr) return {};
-  const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, *device);
-  if (error == std::errc() && stop == end) return require_device(*device);
-  return fail(code::kInvalidParam, "defaultDevice.default_device is not a number: %s",
-              text.c_str());
+  return error == std::errc() && stop == end;
+}
+
+// {"defaultDevice": {"default_device": "0"}}, where the number may also stand without quotes.
+// *device is -1 when the configuration does not say.
+Status default_device(const json& config, int64_t* device) {
+  *device = -1;
+  const json* group = find_member(config, "defaultDevice");
+  const json* value = group == nullptr ? nullptr : find_member(*group, "default_device");
+  if (value == nullptr) return {};
+  if (parse_device(*value, device)) return require_device(*device);
+  return fail(code::kInvalidParam, "defaultDevice.default_device is not a number");
 }
 
 Status start(const json& config) {
-  int device = -1;
+  int64_t device = -1;
   NPULESS_TRY(default_device(config, &device));
   if (device < 0) return {};
   void* context = nullptr;
-  NPULESS_TRY(retain_device(device, &context));
+  NPULESS_TRY(retain_device(static_cast<int>(device), &context));
   set_default_context(context);
   return {};
 }

@@ -1,0 +1,111 @@
+// What the runtime's tests share: a device that is set, tables of calls with their codes, and tasks
+// whose end the test decides.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "acl/acl.h"
+#include "enumerator.h"
+#include "runtime/launch.h"
+
+namespace npuless::runtime {
+
+using std::chrono::milliseconds;
+
+// Sets device 0 for one test.
+class DeviceTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(aclrtSetDevice(0), 0); }
+  void TearDown() override { EXPECT_EQ(aclrtResetDevice(0), 0); }
+};
+
+// … and has a stream.
+class StreamTest : public DeviceTest {
+ protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    ASSERT_EQ(aclrtCreateStream(&stream), 0);
+  }
+  void TearDown() override {
+    EXPECT_EQ(aclrtDestroyStream(stream), 0);
+    DeviceTest::TearDown();
+  }
+
+  aclrtStream stream = nullptr;
+};
+
+// One row of a table of the contract: a call and the code it returns.
+struct Row {
+  const char* name;
+  aclError expected;
+  std::function<aclError()> call;
+};
+
+// Each refusal leaves its code and a sentence in the thread, each success neither.
+inline void check_rows(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    aclGetRecentErrMsg();
+    aclrtGetLastError(ACL_RT_THREAD_LEVEL);
+    EXPECT_EQ(row.call(), row.expected);
+    EXPECT_EQ(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), row.expected);
+    EXPECT_EQ(aclGetRecentErrMsg() != nullptr, row.expected != 0);
+  }
+}
+
+// Queues a function of the test; the object must outlive its run.
+using Body = std::function<Status()>;
+inline Status queue(aclrtStream stream, const Body& body) {
+  const Body* pointer = &body;
+  const TaskFn run = [](void* payload) { return (**static_cast<const Body**>(payload))(); };
+  return launch(stream, run, &pointer, sizeof(pointer));
+}
+
+// The stream stops at hold() until open(): what is queued behind it has surely not run yet.
+// The task owns a share of the state, so a gate may go while the worker still passes it.
+class Gate {
+ public:
+  ~Gate() { open(); }
+
+  void hold(aclrtStream stream) {
+    auto* share = new std::shared_ptr<State>(state_);
+    ASSERT_TRUE(launch(stream, &pass, &share, sizeof(share)).ok());
+  }
+  // Waits until the worker is at the gate.
+  void await_arrival() { state_->arrived.wait(false); }
+  void open() { set(state_->open); }
+
+ private:
+  struct State {
+    std::atomic<bool> arrived{false};
+    std::atomic<bool> open{false};
+  };
+
+  static void set(std::atomic<bool>& flag) {
+    flag.store(true);
+    flag.notify_all();
+  }
+  static Status pass(void* payload) {
+    const std::unique_ptr<std::shared_ptr<State>> share(
+        *static_cast<std::shared_ptr<State>**>(payload));
+    set((*share)->arrived);
+    (*share)->open.wait(false);
+    return {};
+  }
+
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+// Runs `body` on a thread that has no context of its own.
+inline void on_new_thread(const std::function<void()>& body) {
+  std::thread(body).join();
+}
+
+}  // namespace npuless::runtime
