@@ -3,31 +3,10 @@
 #include "base/math.h"
 #include "base/parallel.h"
 #include "isa/level.h"
+#include "moe_token_permute/kernel_arguments.h"
 
 namespace npuless::moe_token_permute {
 namespace {
-
-// Bytes moved per chunk: some tens of microseconds of memory traffic, against a few for handing a
-// chunk out and for the rows at its start that no earlier token prefetched.
-constexpr int64_t kChunkBytes = int64_t{512} << 10;
-
-// An output of this size cannot wait in a last-level cache (16 to 32 MiB per core complex, shared
-// with the K times as many rows read meanwhile) for whoever reads it, so writing it through the
-// cache would only add a read of every line.
-constexpr int64_t kStreamBytes = int64_t{16} << 20;
-
-const Kernels& kernels_for([[maybe_unused]] isa::Level level) {
-#if defined(__x86_64__)
-  if (level >= isa::Level::kAvx512) return avx512::moe_token_permute_kernels;
-  if (level == isa::Level::kAvx2) return avx2::moe_token_permute_kernels;
-#endif
-  return portable::moe_token_permute_kernels;
-}
-
-Type type_of(DType dtype) {
-  if (dtype == DType::kFloat32) return kFloat32;
-  return dtype == DType::kFloat16 ? kFloat16 : kBfloat16;
-}
 
 int64_t choose_chunk(const PermuteGradArgs& args) {
   const int64_t bytes = dtype_size(args.token_grad.dtype);
@@ -35,18 +14,6 @@ int64_t choose_chunk(const PermuteGradArgs& args) {
   const int64_t rows = (args.topk + 1) * cols * bytes;
   const int64_t scalars = args.topk * (static_cast<int64_t>(sizeof(int32_t)) + 2 * bytes);
   return max64(1, kChunkBytes / (rows + scalars));
-}
-
-Source source_of(const Matrix& m) {
-  return {m.data, m.row_stride, m.col_stride};
-}
-
-Source source_of(const Vector& v) {
-  return {v.data, v.stride, 1};
-}
-
-Target target_of(const Matrix& m) {
-  return {m.data, m.row_stride, m.col_stride};
 }
 
 }  // namespace
@@ -62,7 +29,7 @@ Status plan_permute_grad(const PermuteGradArgs& args, PermuteGradPlan& plan) {
   plan.pick_scalars = kernels.pick_scalars[type];
   plan.threads = num_threads();
   plan.chunk_tokens = choose_chunk(args);
-  plan.stream = out.rows * out.cols * dtype_size(out.dtype) > kStreamBytes;
+  plan.stream = should_stream(out);
   return {};
 }
 

@@ -1,15 +1,11 @@
 #include "moe_token_permute/permute_grad_check.h"
 
-#include <numeric>
+#include "moe_token_permute/checks.h"
 
 namespace npuless::moe_token_permute {
 namespace {
 
 using namespace tensor;
-using LongLong = long long;
-
-constexpr DType kFloatTypes[] = {DType::kBfloat16, DType::kFloat16, DType::kFloat32};
-constexpr DType kIndexTypes[] = {DType::kInt32};
 
 constexpr char kSortedIndices[] = "sortedIndices";
 
@@ -71,69 +67,6 @@ Status check_types(const Tokens& t, const Probs* probs) {
   });
 }
 
-Status check_topk(int64_t topk) {
-  if (topk >= 1 && topk <= kMaxTopk) return {};
-  return fail(code::kParamInvalid, "numTopk must be in [1, %d], got %lld", kMaxTopk,
-              static_cast<LongLong>(topk));
-}
-
-Status check_padded_mode(bool padded_mode) {
-  if (!padded_mode) return {};
-  return fail(code::kParamInvalid, "paddedMode must be false, got true");
-}
-
-Status check_range(const aclIntArray& range) {
-  if (range.size != 2) {
-    return fail(code::kParamInvalid, "rangeOptional must have 2 elements, got %lld",
-                static_cast<LongLong>(range.size));
-  }
-  const int64_t begin = range.values[0];
-  const int64_t end = range.values[1];
-  if (begin >= 0 && begin <= end) return {};
-  return fail(code::kParamInvalid,
-              "rangeOptional must be [r0, r1] with 0 <= r0 <= r1, got [%lld, %lld]",
-              static_cast<LongLong>(begin), static_cast<LongLong>(end));
-}
-
-Status check_range_end(const aclIntArray& range, int64_t slots) {
-  if (range.values[1] <= slots) return {};
-  return fail(code::kParamInvalid,
-              "the end of rangeOptional must not exceed %lld, the length of sortedIndices, got "
-              "%lld",
-              static_cast<LongLong>(slots), static_cast<LongLong>(range.values[1]));
-}
-
-Status check_rows(const aclTensor* tensor, const char* name, int64_t rows) {
-  if (tensor->view.dims[0] >= rows) return {};
-  char shape[kShapeText];
-  return fail(code::kParamInvalid,
-              "dimension 0 of %s must be at least %lld, the size of rangeOptional, got shape %s",
-              name, static_cast<LongLong>(rows), shape_text(*tensor, shape));
-}
-
-Status require_not_empty(const aclTensor* tensor, const char* name, int) {
-  if (!is_empty(*tensor)) return {};
-  char shape[kShapeText];
-  return fail(code::kParamInvalid, "%s must not be empty, got shape %s", name,
-              shape_text(*tensor, shape));
-}
-
-// Elements (i, j) and (i + a, j − b) share an address when a·row_stride = b·col_stride; the
-// smallest such a and b come from dividing the strides by what they have in common. Workers write
-// rows at the same time, so shared elements would hold whatever came last.
-bool elements_overlap(const Matrix& m) {
-  if (m.row_stride == 0 && m.col_stride == 0) return m.rows > 1 || m.cols > 1;
-  const int64_t common = std::gcd(m.row_stride, m.col_stride);
-  return m.col_stride / common < m.rows && m.row_stride / common < m.cols;
-}
-
-Status require_distinct(const aclTensor* tensor, const char* name) {
-  if (is_empty(*tensor) || !elements_overlap(as_matrix(*tensor))) return {};
-  return fail(code::kParamInvalid, "the elements of %s must not overlap, got strides [%lld, %lld]",
-              name, static_cast<LongLong>(tensor->strides[0]),
-              static_cast<LongLong>(tensor->strides[1]));
-}
-
 Status check_layout(const Tokens& t, const Probs* probs) {
   NPULESS_TRY(for_each_tensor(t, probs, require_rank));
   return for_each_tensor(t, probs, [](const aclTensor* tensor, const char* name, int) {
@@ -145,14 +78,6 @@ Status check_formats(const Tokens& t, const Probs* probs) {
   return for_each_tensor(t, probs, [](const aclTensor* tensor, const char* name, int) {
     return require_nd(tensor, name);
   });
-}
-
-Status check_slots(const Tokens& t) {
-  const int64_t slots = t.indices->view.dims[0];
-  if (slots % t.topk == 0) return {};
-  return fail(code::kParamInvalid,
-              "the length of sortedIndices must be a multiple of numTopk, %lld, got %lld",
-              static_cast<LongLong>(t.topk), static_cast<LongLong>(slots));
 }
 
 Status check_token_grad(const Tokens& t) {
@@ -207,10 +132,10 @@ Status check_permute_grad(const PermuteGradTensors& tensors) {
   NPULESS_TRY(require(t.out, t.out_name));
   NPULESS_TRY(check_types(t, nullptr));
   NPULESS_TRY(check_formats(t, nullptr));
-  NPULESS_TRY(check_topk(tensors.topk));
+  NPULESS_TRY(check_topk(tensors.topk, "numTopk"));
   NPULESS_TRY(check_padded_mode(tensors.padded_mode));
   NPULESS_TRY(check_layout(t, nullptr));
-  NPULESS_TRY(check_slots(t));
+  NPULESS_TRY(check_slots(t.indices, t.topk, "numTopk"));
   return check_token_grad(t);
 }
 
@@ -221,12 +146,12 @@ Status check_permute_with_ep_grad(const PermuteWithEpGradTensors& tensors) {
   const Probs* probs = tensors.has_range() ? &given : nullptr;
   NPULESS_TRY(check_types(t, probs));
   NPULESS_TRY(check_formats(t, probs));
-  NPULESS_TRY(check_topk(tensors.topk));
+  NPULESS_TRY(check_topk(tensors.topk, "numTopk"));
   if (tensors.has_range()) NPULESS_TRY(check_range(*tensors.range));
   NPULESS_TRY(check_padded_mode(tensors.padded_mode));
   NPULESS_TRY(check_layout(t, probs));
   NPULESS_TRY(for_inputs(t, require_not_empty));
-  NPULESS_TRY(check_slots(t));
+  NPULESS_TRY(check_slots(t.indices, t.topk, "numTopk"));
   return probs == nullptr ? check_token_grad(t) : check_ranged_shapes(t, *probs, *tensors.range);
 }
 

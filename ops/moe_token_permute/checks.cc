@@ -1,0 +1,86 @@
+#include "moe_token_permute/checks.h"
+
+#include <numeric>
+
+namespace npuless::moe_token_permute {
+
+using namespace tensor;
+
+namespace {
+
+using LongLong = long long;
+
+// Elements (i, j) and (i + a, j − b) share an address when a·row_stride = b·col_stride; the
+// smallest such a and b come from dividing the strides by what they have in common. Workers write
+// rows at the same time, so shared elements would hold whatever came last.
+bool elements_overlap(const Matrix& m) {
+  if (m.row_stride == 0 && m.col_stride == 0) return m.rows > 1 || m.cols > 1;
+  const int64_t common = std::gcd(m.row_stride, m.col_stride);
+  return m.col_stride / common < m.rows && m.row_stride / common < m.cols;
+}
+
+}  // namespace
+
+Status check_topk(int64_t topk, const char* name) {
+  if (topk >= 1 && topk <= kMaxTopk) return {};
+  return fail(code::kParamInvalid, "%s must be in [1, %d], got %lld", name, kMaxTopk,
+              static_cast<LongLong>(topk));
+}
+
+Status check_padded_mode(bool padded_mode) {
+  if (!padded_mode) return {};
+  return fail(code::kParamInvalid, "paddedMode must be false, got true");
+}
+
+Status check_range(const aclIntArray& range) {
+  if (range.size != 2) {
+    return fail(code::kParamInvalid, "rangeOptional must have 2 elements, got %lld",
+                static_cast<LongLong>(range.size));
+  }
+  const int64_t begin = range.values[0];
+  const int64_t end = range.values[1];
+  if (begin >= 0 && begin <= end) return {};
+  return fail(code::kParamInvalid,
+              "rangeOptional must be [r0, r1] with 0 <= r0 <= r1, got [%lld, %lld]",
+              static_cast<LongLong>(begin), static_cast<LongLong>(end));
+}
+
+Status check_range_end(const aclIntArray& range, int64_t slots) {
+  if (range.values[1] <= slots) return {};
+  return fail(code::kParamInvalid,
+              "the end of rangeOptional must not exceed %lld, the length of sortedIndices, got "
+              "%lld",
+              static_cast<LongLong>(slots), static_cast<LongLong>(range.values[1]));
+}
+
+Status check_rows(const aclTensor* tensor, const char* name, int64_t rows) {
+  if (tensor->view.dims[0] >= rows) return {};
+  char shape[kShapeText];
+  return fail(code::kParamInvalid,
+              "dimension 0 of %s must be at least %lld, the size of rangeOptional, got shape %s",
+              name, static_cast<LongLong>(rows), shape_text(*tensor, shape));
+}
+
+Status check_slots(const aclTensor* indices, int64_t topk, const char* topk_name) {
+  const int64_t slots = indices->view.dims[0];
+  if (slots % topk == 0) return {};
+  return fail(code::kParamInvalid,
+              "the length of sortedIndices must be a multiple of %s, %lld, got %lld", topk_name,
+              static_cast<LongLong>(topk), static_cast<LongLong>(slots));
+}
+
+Status require_not_empty(const aclTensor* tensor, const char* name, int) {
+  if (!is_empty(*tensor)) return {};
+  char shape[kShapeText];
+  return fail(code::kParamInvalid, "%s must not be empty, got shape %s", name,
+              shape_text(*tensor, shape));
+}
+
+Status require_distinct(const aclTensor* tensor, const char* name) {
+  if (is_empty(*tensor) || !elements_overlap(as_matrix(*tensor))) return {};
+  return fail(code::kParamInvalid, "the elements of %s must not overlap, got strides [%lld, %lld]",
+              name, static_cast<LongLong>(tensor->strides[0]),
+              static_cast<LongLong>(tensor->strides[1]));
+}
+
+}  // namespace npuless::moe_token_permute
