@@ -1,9 +1,10 @@
 # The real library. Its exports are the version script's names; tests compare them with the headers.
 add_library(npuless SHARED)
+add_library(npuless::npuless ALIAS npuless)
 target_link_libraries(npuless PRIVATE npuless_objects)
 target_include_directories(
-  npuless INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-                    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/aclnnop>)
+  npuless INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/aclnn
+                    ${PROJECT_SOURCE_DIR}/include/aclnnop)
 set_target_properties(
   npuless PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 1 LINKER_LANGUAGE CXX
                      LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/npuless.map)
