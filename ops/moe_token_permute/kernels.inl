@@ -4,6 +4,8 @@ using moe_token_permute::kMaxTopk;
 using moe_token_permute::RowSum;
 using moe_token_permute::ScalarPick;
 using moe_token_permute::Slots;
+using moe_token_permute::Source;
+using moe_token_permute::Target;
 
 constexpr int kLineBytes = 64;
 // Columns are summed two cache lines at a time over all rows of a token: full lines for the
@@ -21,39 +23,51 @@ inline int64_t row_of(const Slots& slots, int64_t slot) {
 }
 
 // The rows that one token sums, in slot order.
-template <class T>
+template <class T, bool WEIGHTED>
 struct Addends {
   const T* rows[kMaxTopk];
+  float weights[WEIGHTED ? kMaxTopk : 1];
   int count;
   // −0 + x is x for every x, +0 + x loses a −0: where the sum starts says whether slot 0 is in it.
   float start;
 };
 
 // Fetches the rows' first lines, whose place the hardware prefetchers cannot guess; they find the
-// rest of a row by themselves.
-template <class T>
-inline void find_addends(const Slots& slots, const RowSum& sum, int64_t token,
-                         Addends<T>& addends) {
+// rest of a row by themselves. `weights` are the token's.
+template <class T, bool WEIGHTED>
+inline void find_addends(const Slots& slots, const RowSum& sum, int64_t token, const float* weights,
+                         Addends<T, WEIGHTED>& addends) {
   const T* data = static_cast<const T*>(sum.rows.data);
   addends.count = 0;
-  addends.start = row_of(slots, token * slots.topk) >= 0 ? -0.0f : 0.0f;
+  addends.start = 0.0f;
   for (int64_t j = 0; j < slots.topk; ++j) {
     const int64_t row = row_of(slots, token * slots.topk + j);
-    if (row < 0) continue;
+    if (row < 0 || (WEIGHTED && weights[j] == 0.0f)) continue;
+    if (j == 0) addends.start = -0.0f;
     const T* address = data + row * sum.rows.row_stride;
     prefetch(address);
     prefetch(reinterpret_cast<const char*>(address) + kLineBytes);
+    if constexpr (WEIGHTED) addends.weights[addends.count] = weights[j];
     addends.rows[addends.count++] = address;
   }
 }
 
-template <int VECTORS, bool STREAM, class T>
-inline void sum_block(const Addends<T>& addends, int64_t column, T* out) {
+// What addend k contributes where its row holds x.
+template <class T, bool WEIGHTED>
+inline F32 weigh(const Addends<T, WEIGHTED>& addends, int k, F32 x) {
+  if constexpr (WEIGHTED) return mul(broadcast(addends.weights[k]), x);
+  return x;
+}
+
+template <int VECTORS, bool STREAM, class T, bool WEIGHTED>
+inline void sum_block(const Addends<T, WEIGHTED>& addends, int64_t column, T* out) {
   F32 sums[VECTORS];
   for (F32& sum : sums) sum = broadcast(addends.start);
   for (int k = 0; k < addends.count; ++k) {
     const T* row = addends.rows[k] + column;
-    for (int v = 0; v < VECTORS; ++v) sums[v] = add(sums[v], load(row + v * kLanes));
+    for (int v = 0; v < VECTORS; ++v) {
+      sums[v] = add(sums[v], weigh(addends, k, load(row + v * kLanes)));
+    }
   }
   for (int v = 0; v < VECTORS; ++v) {
     if constexpr (STREAM) {
@@ -65,14 +79,14 @@ inline void sum_block(const Addends<T>& addends, int64_t column, T* out) {
 }
 
 // Columns [begin, end) without full blocks or alignment.
-template <class T>
-inline void sum_ragged(const Addends<T>& addends, int64_t begin, int64_t end, T* out) {
+template <class T, bool WEIGHTED>
+inline void sum_ragged(const Addends<T, WEIGHTED>& addends, int64_t begin, int64_t end, T* out) {
   for (; begin + kLanes <= end; begin += kLanes) sum_block<1, false>(addends, begin, out);
   if (begin == end) return;
   const int rest = static_cast<int>(end - begin);
   F32 sum = broadcast(addends.start);
   for (int k = 0; k < addends.count; ++k) {
-    sum = add(sum, load_partial(addends.rows[k] + begin, rest));
+    sum = add(sum, weigh(addends, k, load_partial(addends.rows[k] + begin, rest)));
   }
   store_partial(out + begin, sum, rest);
 }
@@ -86,8 +100,8 @@ inline int64_t columns_to_line(const T* out, int64_t cols) {
   return columns < cols ? columns : cols;
 }
 
-template <bool STREAM, class T>
-inline void sum_token(const Addends<T>& addends, int64_t cols, T* out) {
+template <bool STREAM, class T, bool WEIGHTED>
+inline void sum_token(const Addends<T, WEIGHTED>& addends, int64_t cols, T* out) {
   constexpr int64_t kBlock = kVectors<T> * kLanes;
   int64_t column = STREAM ? columns_to_line(out, cols) : 0;
   sum_ragged(addends, 0, column, out);
@@ -98,8 +112,8 @@ inline void sum_token(const Addends<T>& addends, int64_t cols, T* out) {
 }
 
 // Rows or output whose columns are apart: lanes are collected and scattered one by one.
-template <class T>
-inline void sum_strided_token(const Addends<T>& addends, const RowSum& sum, T* out) {
+template <class T, bool WEIGHTED>
+inline void sum_strided_token(const Addends<T, WEIGHTED>& addends, const RowSum& sum, T* out) {
   const int64_t in_stride = sum.rows.col_stride;
   const int64_t out_stride = sum.out.col_stride;
   T lanes[kLanes] = {};
@@ -110,7 +124,7 @@ inline void sum_strided_token(const Addends<T>& addends, const RowSum& sum, T* o
     for (int k = 0; k < addends.count; ++k) {
       const T* row = addends.rows[k] + column * in_stride;
       for (int i = 0; i < count; ++i) lanes[i] = row[i * in_stride];
-      total = add(total, load(lanes));
+      total = add(total, weigh(addends, k, load(lanes)));
     }
     store(lanes, total);
     for (int i = 0; i < count; ++i) out[(column + i) * out_stride] = lanes[i];
@@ -118,33 +132,43 @@ inline void sum_strided_token(const Addends<T>& addends, const RowSum& sum, T* o
 }
 
 // The addends of the next token are found, and prefetched, before this one is summed.
-template <class T, class SumToken>
+template <class T, bool WEIGHTED, class SumToken>
 inline void for_each_token(const Slots& slots, const RowSum& sum, int64_t begin, int64_t end,
                            SumToken sum_one) {
   if (begin >= end) return;
-  Addends<T> addends[2];
-  find_addends(slots, sum, begin, addends[0]);
-  for (int64_t token = begin; token < end; ++token) {
+  Addends<T, WEIGHTED> addends[2];
+  const auto find = [&](int64_t token) {
     const int64_t turn = token - begin;
-    if (token + 1 < end) find_addends(slots, sum, token + 1, addends[(turn + 1) % 2]);
-    sum_one(addends[turn % 2], static_cast<T*>(sum.out.data) + token * sum.out.row_stride);
+    const float* weights = WEIGHTED ? sum.weights + turn * slots.topk : nullptr;
+    find_addends(slots, sum, token, weights, addends[turn % 2]);
+  };
+  find(begin);
+  for (int64_t token = begin; token < end; ++token) {
+    if (token + 1 < end) find(token + 1);
+    sum_one(addends[(token - begin) % 2],
+            static_cast<T*>(sum.out.data) + token * sum.out.row_stride);
   }
 }
 
-template <class T>
+inline bool columns_adjoin(const Source& in, const Target& out, int64_t cols) {
+  return cols <= 1 || (in.col_stride == 1 && out.col_stride == 1);
+}
+
+template <class T, bool WEIGHTED>
 void sum_rows(const Slots& slots, const RowSum& sum, int64_t begin, int64_t end) {
+  using Sum = Addends<T, WEIGHTED>;
   const int64_t cols = sum.cols;
-  if (cols > 1 && (sum.rows.col_stride != 1 || sum.out.col_stride != 1)) {
-    for_each_token<T>(slots, sum, begin, end, [&](const Addends<T>& addends, T* out) {
+  if (!columns_adjoin(sum.rows, sum.out, cols)) {
+    for_each_token<T, WEIGHTED>(slots, sum, begin, end, [&](const Sum& addends, T* out) {
       sum_strided_token(addends, sum, out);
     });
   } else if (sum.stream) {
-    for_each_token<T>(slots, sum, begin, end, [=](const Addends<T>& addends, T* out) {
+    for_each_token<T, WEIGHTED>(slots, sum, begin, end, [=](const Sum& addends, T* out) {
       sum_token<true>(addends, cols, out);
     });
     stream_fence();
   } else {
-    for_each_token<T>(slots, sum, begin, end, [=](const Addends<T>& addends, T* out) {
+    for_each_token<T, WEIGHTED>(slots, sum, begin, end, [=](const Sum& addends, T* out) {
       sum_token<false>(addends, cols, out);
     });
   }
@@ -163,6 +187,10 @@ void pick_scalars(const Slots& slots, const ScalarPick& pick, int64_t begin, int
   }
 }
 
+#include "moe_token_permute/copy_kernels.inl"
+
 constexpr moe_token_permute::Kernels kTable = {
-    {&sum_rows<float>, &sum_rows<f16>, &sum_rows<bf16>},
-    {&pick_scalars<uint32_t>, &pick_scalars<uint16_t>, &pick_scalars<uint16_t>}};
+    {&sum_rows<float, false>, &sum_rows<f16, false>, &sum_rows<bf16, false>},
+    {&sum_rows<float, true>, &sum_rows<f16, true>, &sum_rows<bf16, true>},
+    {&pick_scalars<uint32_t>, &pick_scalars<uint16_t>, &pick_scalars<uint16_t>},
+    {&copy_rows<uint8_t>, &copy_rows<uint16_t>, &copy_rows<uint32_t>}};
