@@ -34,12 +34,14 @@ struct RowSum {
   Source rows;
   Target out;
   int64_t cols;
-  bool stream;  // write past the caches
+  bool stream;                     // write past the caches
+  const float* weights = nullptr;  // of slot begin · topk and those after it; for weighted sums
 };
 
 // out[token] = Σ_j rows[row of slot j], j ascending in fp32, narrowed once to nearest even. The sum
 // starts at the row of slot 0, or at +0 when that slot is skipped, so −0 is exact. Tokens
 // [begin, end).
+// A weighted sum skips slots of weight 0 as well and adds weight · row, rounded before it is added.
 using SumRowsFn = void (*)(const Slots& slots, const RowSum& sum, int64_t begin, int64_t end);
 
 struct ScalarPick {
@@ -51,12 +53,33 @@ struct ScalarPick {
 using PickScalarsFn = void (*)(const Slots& slots, const ScalarPick& pick, int64_t begin,
                                int64_t end);
 
+// Row from[i] goes to row to[i]; moves from one row stand together.
+struct RowMoves {
+  const int32_t* from;
+  const int32_t* to;
+  int64_t count;
+};
+
+struct RowCopy {
+  Source from;
+  Target to;
+  int64_t cols;
+  bool stream;  // write past the caches
+};
+
+// to[moves.to[i]] = from[moves.from[i]], the same bits.
+using CopyRowsFn = void (*)(const RowMoves& moves, const RowCopy& copy);
+
 enum Type : int { kFloat32, kFloat16, kBfloat16 };
 inline constexpr int kTypes = 3;
+enum Size : int { kOneByte, kTwoBytes, kFourBytes };
+inline constexpr int kSizes = 3;
 
 struct Kernels {
   SumRowsFn sum_rows[kTypes];
+  SumRowsFn weighted_sum_rows[kTypes];
   PickScalarsFn pick_scalars[kTypes];
+  CopyRowsFn copy_rows[kSizes];
 };
 
 }  // namespace npuless::moe_token_permute
