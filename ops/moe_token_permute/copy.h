@@ -74,12 +74,13 @@ void zero_rows(const RowsToRows& rows, int64_t begin, int64_t end, int threads);
 void zero_rows(const Matrix& m, int64_t begin, int64_t end);
 void zero_elements(const Vector& v, int64_t begin, int64_t end);
 
-// v[to] = the element at `from`, the same bits; elements of 2 or 4 bytes.
-inline void copy_element(const void* from, const Vector& v, int64_t to) {
-  if (dtype_size(v.dtype) == 2) {
-    at<uint16_t>(v, to) = *static_cast<const uint16_t*>(from);
+// to[element] = from[row, col], the same bits; elements of 2 or 4 bytes.
+inline void copy_element(const Matrix& from, int64_t row, int64_t col, const Vector& to,
+                         int64_t element) {
+  if (dtype_size(to.dtype) == 2) {
+    at<uint16_t>(to, element) = at<uint16_t>(from, row, col);
   } else {
-    at<uint32_t>(v, to) = *static_cast<const uint32_t*>(from);
+    at<uint32_t>(to, element) = at<uint32_t>(from, row, col);
   }
 }
 
