@@ -61,6 +61,25 @@ inline std::vector<int32_t> any_indices(int64_t slots, std::mt19937& random) {
   return indices;
 }
 
+// Compares and then rubs the elements out: what remains must be poison. No values: untouched.
+template <class T>
+testing::AssertionResult matches(const TestTensor& tensor, const std::vector<T>& expected,
+                                 bool any_nan) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    T& got = tensor.at<T>(static_cast<int64_t>(i));
+    const bool both_nan = any_nan && std::isnan(widen(got)) && std::isnan(widen(expected[i]));
+    if (!both_nan && std::memcmp(&got, &expected[i], sizeof(T)) != 0) {
+      return testing::AssertionFailure()
+             << "element " << i << " is " << widen(got) << ", not " << widen(expected[i]);
+    }
+    std::memset(&got, 0xFF, sizeof(T));
+  }
+  for (const unsigned char byte : tensor.bytes()) {
+    if (byte != 0xFF) return testing::AssertionFailure() << "a byte between elements changed";
+  }
+  return testing::AssertionSuccess();
+}
+
 template <class T>
 class Problem {
  public:
@@ -147,24 +166,6 @@ class Problem {
                                            token_grad.handle(), probs_out.handle()};
     NPULESS_TRY(check_permute_with_ep_grad(tensors));
     return plan_permute_grad(unpack_permute_with_ep_grad(tensors), plan);
-  }
-
-  // Compares and then rubs the elements out: what remains must be poison. No values: untouched.
-  static testing::AssertionResult matches(const TestTensor& tensor, const std::vector<T>& expected,
-                                          bool any_nan) {
-    for (size_t i = 0; i < expected.size(); ++i) {
-      T& got = tensor.at<T>(static_cast<int64_t>(i));
-      const bool both_nan = any_nan && std::isnan(widen(got)) && std::isnan(widen(expected[i]));
-      if (!both_nan && std::memcmp(&got, &expected[i], sizeof(T)) != 0) {
-        return testing::AssertionFailure()
-               << "element " << i << " is " << widen(got) << ", not " << widen(expected[i]);
-      }
-      std::memset(&got, 0xFF, sizeof(T));
-    }
-    for (const unsigned char byte : tensor.bytes()) {
-      if (byte != 0xFF) return testing::AssertionFailure() << "a byte between elements changed";
-    }
-    return testing::AssertionSuccess();
   }
 
   Call call_;
