@@ -70,6 +70,25 @@ struct RowCopy {
 // to[moves.to[i]] = from[moves.from[i]], the same bits.
 using CopyRowsFn = void (*)(const RowMoves& moves, const RowCopy& copy);
 
+struct Spread {
+  Source grad;  // the tokens' rows
+  Source rows;  // the permuted rows
+  Target out;   // the permuted rows' gradient
+  int64_t cols;
+  bool stream;             // write past the caches
+  const int32_t* writers;  // [slots.rows]: the slot that writes a row, where several name it
+  const float* weights;    // of slot begin · topk and those after it
+  float* dots;             // likewise
+};
+
+// For each slot with a row: out[row] = weight · grad[token], narrowed once to nearest even, and
+// dot = Σ rows[row] · grad[token]; dot = 0 for the others. Tokens [begin, end).
+// A dot product has kDotLanes sums that start at +0; sum l adds the products of the columns
+// l, l + kDotLanes, …, ascending, each product and each sum rounded. Then the upper half of the
+// sums is added to the lower until one is left. No level's vector length enters.
+using SpreadRowsFn = void (*)(const Slots& slots, const Spread& spread, int64_t begin, int64_t end);
+inline constexpr int kDotLanes = 16;
+
 enum Type : int { kFloat32, kFloat16, kBfloat16 };
 inline constexpr int kTypes = 3;
 enum Size : int { kOneByte, kTwoBytes, kFourBytes };
@@ -80,6 +99,7 @@ struct Kernels {
   SumRowsFn weighted_sum_rows[kTypes];
   PickScalarsFn pick_scalars[kTypes];
   CopyRowsFn copy_rows[kSizes];
+  SpreadRowsFn spread_rows[kTypes];
 };
 
 }  // namespace npuless::moe_token_permute

@@ -188,9 +188,11 @@ void pick_scalars(const Slots& slots, const ScalarPick& pick, int64_t begin, int
 }
 
 #include "moe_token_permute/copy_kernels.inl"
+#include "moe_token_permute/spread_kernels.inl"
 
 constexpr moe_token_permute::Kernels kTable = {
     {&sum_rows<float, false>, &sum_rows<f16, false>, &sum_rows<bf16, false>},
     {&sum_rows<float, true>, &sum_rows<f16, true>, &sum_rows<bf16, true>},
     {&pick_scalars<uint32_t>, &pick_scalars<uint16_t>, &pick_scalars<uint16_t>},
-    {&copy_rows<uint8_t>, &copy_rows<uint16_t>, &copy_rows<uint32_t>}};
+    {&copy_rows<uint8_t>, &copy_rows<uint16_t>, &copy_rows<uint32_t>},
+    {&spread_rows<float>, &spread_rows<f16>, &spread_rows<bf16>}};

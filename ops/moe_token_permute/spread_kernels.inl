@@ -1,0 +1,99 @@
+// Kernel text of the unpermute's gradient, part of kernels.inl: a token's row, scaled, to its
+// permuted rows, and its dot products with them.
+
+using moe_token_permute::kDotLanes;
+using moe_token_permute::Spread;
+
+constexpr int kDotVectors = kDotLanes / kLanes;
+
+template <class T>
+inline void add_products(const T* x, const T* y, F32 (&lanes)[kDotVectors]) {
+  for (int v = 0; v < kDotVectors; ++v) {
+    lanes[v] = add(lanes[v], mul(load(x + v * kLanes), load(y + v * kLanes)));
+  }
+}
+
+inline float sum_lanes(const F32 (&lanes)[kDotVectors]) {
+  float sums[kDotLanes];
+  for (int v = 0; v < kDotVectors; ++v) store(sums + v * kLanes, lanes[v]);
+  for (int half = kDotLanes / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
+  }
+  return sums[0];
+}
+
+template <class T>
+inline void collect(const T* from, int64_t stride, int count, T (&to)[kDotLanes]) {
+  for (int i = 0; i < count; ++i) to[i] = from[i * stride];
+}
+
+// Lanes past the last column add +0 · +0, which changes no sum: none of them is ever −0.
+template <class T>
+inline float dot_row(const T* x, int64_t x_stride, const T* y, int64_t y_stride, int64_t cols) {
+  F32 lanes[kDotVectors];
+  for (F32& lane : lanes) lane = zero();
+  int64_t column = 0;
+  if (x_stride == 1 && y_stride == 1) {
+    for (; column + kDotLanes <= cols; column += kDotLanes) {
+      add_products(x + column, y + column, lanes);
+    }
+  }
+  for (; column < cols; column += kDotLanes) {
+    const int count = static_cast<int>(cols - column < kDotLanes ? cols - column : kDotLanes);
+    T x_lanes[kDotLanes] = {};
+    T y_lanes[kDotLanes] = {};
+    collect(x + column * x_stride, x_stride, count, x_lanes);
+    collect(y + column * y_stride, y_stride, count, y_lanes);
+    add_products(x_lanes, y_lanes, lanes);
+  }
+  return sum_lanes(lanes);
+}
+
+// One weighted addend from −0 is the product itself.
+template <class T>
+inline void scale_row(const RowSum& sum, Addends<T, true>& addend, float weight, T* out) {
+  addend.weights[0] = weight;
+  if (!columns_adjoin(sum.rows, sum.out, sum.cols)) {
+    sum_strided_token(addend, sum, out);
+  } else if (sum.stream) {
+    sum_token<true>(addend, sum.cols, out);
+  } else {
+    sum_token<false>(addend, sum.cols, out);
+  }
+}
+
+// Fetches the rows that the next slots read, whose place the hardware prefetchers cannot guess.
+template <class T>
+inline void prefetch_row(const Slots& slots, const Spread& spread, int64_t slot) {
+  const int64_t row = row_of(slots, slot);
+  if (row < 0) return;
+  const T* address = static_cast<const T*>(spread.rows.data) + row * spread.rows.row_stride;
+  prefetch(address);
+  prefetch(reinterpret_cast<const char*>(address) + kLineBytes);
+}
+
+template <class T>
+void spread_rows(const Slots& slots, const Spread& spread, int64_t begin, int64_t end) {
+  const RowSum scaled{spread.grad, spread.out, spread.cols, spread.stream};
+  const int64_t first = begin * slots.topk;
+  const int64_t last = end * slots.topk;
+  Addends<T, true> addend;
+  addend.count = 1;
+  addend.start = -0.0f;
+  for (int64_t slot = first; slot < last; ++slot) {
+    if (slot + 1 < last) prefetch_row<T>(slots, spread, slot + 1);
+    const int64_t row = row_of(slots, slot);
+    spread.dots[slot - first] = 0.0f;
+    if (row < 0) continue;
+    const T* grad = static_cast<const T*>(spread.grad.data) +
+                    slot / slots.topk * spread.grad.row_stride;
+    const T* x = static_cast<const T*>(spread.rows.data) + row * spread.rows.row_stride;
+    spread.dots[slot - first] =
+        dot_row(x, spread.rows.col_stride, grad, spread.grad.col_stride, spread.cols);
+    if (spread.writers[row] != slot) continue;
+    addend.rows[0] = grad;
+    scale_row(scaled, addend, spread.weights[slot - first],
+              static_cast<T*>(spread.out.data) + row * spread.out.row_stride);
+  }
+  if (spread.stream) stream_fence();
+}
