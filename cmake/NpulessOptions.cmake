@@ -10,7 +10,9 @@ add_library(npuless_options INTERFACE)
 target_compile_options(npuless_options INTERFACE -Wall -Wextra -Wconversion
                                                  $<$<BOOL:${NPULESS_WERROR}>:-Werror>)
 if(NPULESS_SANITIZE)
+  # A C program may pass any integer where the API has an enumeration, and gets a code for it.
   target_compile_options(npuless_options INTERFACE -fsanitize=${NPULESS_SANITIZE}
+                                                   -fno-sanitize=enum
                                                    -fno-omit-frame-pointer
                                                    -fno-sanitize-recover=all)
   target_link_options(npuless_options INTERFACE -fsanitize=${NPULESS_SANITIZE})
