@@ -65,9 +65,10 @@ class TestTensor {
   // Element `i` in row-major order of the dims, wherever the layout puts it.
   template <class T>
   T& at(int64_t i) const {
-    const int64_t cols = dims_.size() == 2 ? dims_[1] : 1;
-    const int64_t step = dims_.size() == 2 ? layout_.strides[1] : 0;
-    const int64_t element = layout_.offset + i / cols * layout_.strides[0] + i % cols * step;
+    int64_t element = layout_.offset;
+    for (size_t axis = dims_.size(); axis-- > 0; i /= dims_[axis]) {
+      element += i % dims_[axis] * layout_.strides[axis];
+    }
     return reinterpret_cast<T*>(data_)[element];
   }
 
