@@ -71,7 +71,7 @@ TEST(Checks, Dim) {
   EXPECT_TRUE(require_dim(&matrix, "x", 1, 7, "hidden").ok());
   expect_error(require_dim(&matrix, "x", 0, 16, "the length of grad").code(), code::kParamInvalid,
                "dimension 0 of x must be 16 (the length of grad), got shape [1024, 7]");
-  expect_error(require_dim(&matrix, "x", 2, 7, "hidden").code(), code::kParamInvalid,
+  expect_error(require_dim(&matrix, "x", 2, 0, "nothing").code(), code::kParamInvalid,
                "dimension 2 of x");
 }
 

@@ -44,19 +44,23 @@ TEST(Describe, FollowsTheView) {
 }
 
 TEST(Describe, CutsOffWhatDoesNotFit) {
+  constexpr size_t kRoom = kTensorText - 1;
   const std::string rest = " …";
-  for (int64_t size = 1; size < 100; ++size) {
-    std::string whole = "INT64 [" + std::to_string(size) + "]:";
-    for (int64_t i = 0; i < size; ++i) whole += " 1234567";
-    const std::string text =
-        described(std::vector<int64_t>(static_cast<size_t>(size), 1234567), ACL_INT64, {size});
-    if (text == whole) continue;
-    ASSERT_GT(whole.size() + rest.size(), static_cast<size_t>(kTensorText) - 1);
-    ASSERT_TRUE(text.ends_with(rest)) << text;
-    const size_t kept = text.size() - rest.size();
-    EXPECT_EQ(text.substr(0, kept), whole.substr(0, kept));
-    EXPECT_EQ(whole[kept], ' ') << "values are kept whole";
-    EXPECT_GT(text.size() + std::string(" 1234567").size(), static_cast<size_t>(kTensorText) - 1);
+  int64_t value = 1;
+  for (size_t digits = 1; digits < 18; ++digits, value *= 10) {
+    for (size_t size = 1; size < 3 * kRoom / (digits + 1); ++size) {
+      std::string whole = "INT64 [" + std::to_string(size) + "]:";
+      for (size_t i = 0; i < size; ++i) whole += ' ' + std::to_string(value);
+      const std::string text =
+          described(std::vector<int64_t>(size, value), ACL_INT64, {static_cast<int64_t>(size)});
+      if (text == whole) continue;
+      ASSERT_GT(whole.size() + rest.size(), kRoom);
+      ASSERT_TRUE(text.ends_with(rest)) << text;
+      const size_t kept = text.size() - rest.size();
+      ASSERT_EQ(text.substr(0, kept), whole.substr(0, kept));
+      ASSERT_EQ(whole[kept], ' ') << "values are kept whole";
+      ASSERT_GT(text.size() + digits + 1, kRoom) << "as many as fit";
+    }
   }
 }
 

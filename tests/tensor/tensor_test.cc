@@ -123,7 +123,7 @@ TEST(Tensor, CreationJudgesNothingElse) {
 TEST(Tensor, CountsElements) {
   constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(element_count(*make({3, 4, 5}, {}, 0, {60})), 60);
-  EXPECT_EQ(element_count(*make({kHuge, 0, kHuge}, {}, 0, {1})), 0);
+  EXPECT_EQ(element_count(*make({kHuge, kHuge, 0}, {}, 0, {1})), 0);
   EXPECT_TRUE(is_empty(*make({3, 0}, {}, 0, {1})));
   EXPECT_EQ(element_count(*make({kHuge, 2}, {}, 0, {1})), kHuge);
   EXPECT_EQ(element_count(*make({int64_t{1} << 32, int64_t{1} << 32}, {}, 0, {1})), kHuge);
@@ -195,6 +195,15 @@ TEST(InitTensor, NullDimsKeepTheOld) {
   EXPECT_EQ(read(aclGetViewStrides, tensor.get()), strides);
   EXPECT_EQ(read(aclGetStorageShape, tensor.get()), storage);
   EXPECT_EQ(tensor->dtype, DType::kInt8);
+}
+
+TEST(InitTensor, StridesOfAnotherRankAreNotTaken) {
+  const Owned tensor = make({2, 3}, {1, 2}, 0, {6});
+  const std::vector<int64_t> stride(1, 9);  // exactly sized, so that a sanitizer sees a read beyond
+  EXPECT_EQ(aclInitTensor(tensor.get(), nullptr, 1, ACL_INT8, stride.data(), 0, ACL_FORMAT_ND,
+                          nullptr, 1, nullptr),
+            0);
+  EXPECT_EQ(read(aclGetViewStrides, tensor.get()), (Dims{1, 2}));
 }
 
 TEST(InitTensor, RefusesNullAndBeyondTheLimit) {
