@@ -1,0 +1,162 @@
+// Unpermute and its gradients against the scalar model, bit for bit, over every shape, pair of
+// types, ISA level and number of threads: cases A6 (in test_unpermute_layouts.cc), E3 and F1–F3,
+// F6 (shapes of cases.h), H3, H4, I5, J6 (poisoned outputs), G6R (inputs compared), L3, L4.
+#include "moe_token_permute/test_unpermute_problem.h"
+
+namespace npuless::moe_token_permute {
+namespace {
+
+constexpr int kThreads[] = {1, 2, 3, 7};
+
+// All rows but the last fifth, which the slots still name.
+UnpermuteCall base_call(const Case& shape) {
+  UnpermuteCall call(shape);
+  call.dropped_rows = call.slots() / 5;
+  return call;
+}
+
+// The middle third of the order, with rows to spare.
+UnpermuteCall ep_call(const Case& shape) {
+  UnpermuteCall call(shape);
+  call.expert_parallel = true;
+  call.range = Range{call.slots() / 3, call.slots() - call.slots() / 3};
+  call.extra_rows = 2;
+  return call;
+}
+
+UnpermuteCall unweighted(UnpermuteCall call) {
+  call.probs = false;
+  return call;
+}
+
+template <class T, class P>
+void expect_model_through_api(const UnpermuteProblem<T, P>& problem) {
+  for_each_level([&](const char* level) {
+    for (const int threads : kThreads) {
+      const std::string what =
+          describe(problem.call()) + ", " + level + ", " + std::to_string(threads) + " threads";
+      ASSERT_TRUE(set_num_threads(threads).ok());
+      problem.poison_outputs();
+      problem.run();
+      problem.run_grad();
+      problem.expect_model(what);
+      problem.expect_grad_model(what);
+    }
+  });
+}
+
+TEST(Unpermute, GivesTheModelsBits_L3) {
+  for (const Case& shape : kCases) {
+    for_each_pair_of_types([&]<class T, class P>(T, P) {
+      expect_model_through_api(UnpermuteProblem<T, P>(base_call(shape)));
+    });
+  }
+}
+
+TEST(UnpermuteWithEp, GivesTheModelsBits_L3) {
+  for (const Case& shape : kCases) {
+    for_each_pair_of_types([&]<class T, class P>(T, P) {
+      expect_model_through_api(UnpermuteProblem<T, P>(ep_call(shape)));
+    });
+  }
+}
+
+TEST(Unpermute, GivesTheModelsBitsWithoutProbabilities) {
+  for (Case shape : kCases) {
+    shape.topk = 1;
+    for_each_type([&]<class T>(T) {
+      expect_model_through_api(UnpermuteProblem<T, float>(unweighted(base_call(shape))));
+    });
+  }
+}
+
+// Several slots per token, which only this form has without probabilities.
+TEST(UnpermuteWithEp, GivesTheModelsBitsWithoutProbabilities) {
+  for (const Case& shape : kCases) {
+    for_each_type([&]<class T>(T) {
+      expect_model_through_api(UnpermuteProblem<T, float>(unweighted(ep_call(shape))));
+    });
+  }
+}
+
+// Small chunks put chunk borders inside small shapes; streamed stores are otherwise for large ones.
+constexpr int64_t kChunks[] = {1, 3};
+constexpr int kWorkers = 3;
+
+template <class T, class P>
+void expect_model_of_plan(const UnpermuteProblem<T, P>& problem, int64_t chunk, bool stream,
+                          const std::string& what) {
+  const int64_t scalars = kWorkers * chunk * problem.call().shape.topk;
+  UnpermutePlan plan{};
+  ASSERT_TRUE(plan_unpermute(unpack_unpermute(problem.tensors()), plan).ok());
+  UnpermuteGradPlan grad_plan{};
+  ASSERT_TRUE(plan_unpermute_grad(unpack_unpermute_grad(problem.grad_tensors()), grad_plan).ok());
+  plan.chunk_tokens = grad_plan.chunk_tokens = chunk;
+  plan.stream = grad_plan.stream = grad_plan.copy.stream = stream;
+  Ledger ledger;
+  plan.weights = grad_plan.weights = ledger.book<float>(scalars);
+  grad_plan.dots = ledger.book<float>(scalars);
+  grad_plan.writers = ledger.book<int32_t>(grad_plan.writers.count);
+  const Workspace workspace(static_cast<uint64_t>(ledger.bytes()));
+  problem.poison_outputs();
+  ASSERT_TRUE(run_unpermute(plan, workspace.data()).ok());
+  ASSERT_TRUE(run_unpermute_grad(grad_plan, workspace.data()).ok());
+  problem.expect_model(what);
+  problem.expect_grad_model(what);
+}
+
+template <class T>
+void expect_model_for_any_plan(const UnpermuteCall& call) {
+  const UnpermuteProblem<T, float> problem(call);
+  for_each_level([&](const char* level) {
+    ASSERT_TRUE(set_num_threads(kWorkers).ok());
+    for (const int64_t chunk : kChunks) {
+      for (const bool stream : {false, true}) {
+        expect_model_of_plan(problem, chunk, stream,
+                             describe(call) + ", " + level + (stream ? ", streamed" : ""));
+      }
+    }
+  });
+}
+
+TEST(UnpermuteWithEp, GivesTheModelsBitsForAnyChunkAndStore) {
+  for (const Case& shape : kCases) {
+    for_each_type([&]<class T>(T) {
+      expect_model_for_any_plan<T>(ep_call(shape));
+      expect_model_for_any_plan<T>(unweighted(ep_call(shape)));
+    });
+  }
+}
+
+// Outputs large enough for streamed stores, through the public functions.
+TEST(Unpermute, GivesTheModelsBitsForLargeOutputs) {
+  const UnpermuteProblem<bf16, float> problem(UnpermuteCall({2621, 2, 3303}));
+  UnpermutePlan plan{};
+  ASSERT_TRUE(plan_unpermute(unpack_unpermute(problem.tensors()), plan).ok());
+  EXPECT_TRUE(plan.stream);
+  for_each_level([&](const char* level) {
+    ASSERT_TRUE(set_num_threads(3).ok());
+    problem.poison_outputs();
+    problem.run();
+    problem.run_grad();
+    problem.expect_model(level);
+    problem.expect_grad_model(level);
+  });
+}
+
+TEST(Unpermute, RepeatsTheSameBitsOnAnyNumberOfThreads_H4) {
+  const UnpermuteProblem<bf16, bf16> problem(UnpermuteCall({1021, 8, 65}));
+  for (const int threads : {1, 2, 7, 64}) {
+    ASSERT_TRUE(set_num_threads(threads).ok());
+    for (int repeat = 0; repeat < 25; ++repeat) {
+      problem.poison_outputs();
+      problem.run();
+      problem.run_grad();
+      problem.expect_model(std::to_string(threads) + " threads");
+      problem.expect_grad_model(std::to_string(threads) + " threads");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace npuless::moe_token_permute
