@@ -8,5 +8,7 @@ target_include_directories(
 set_target_properties(
   npuless PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 1 LINKER_LANGUAGE CXX
                      LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/npuless.map)
-target_link_options(npuless PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/npuless.map
+# nodelete: a stream's worker may still run when a program calls dlclose.
+target_link_options(npuless PRIVATE -Wl,-z,nodelete
+                                    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/npuless.map
                                     ${NPULESS_NO_UNDEFINED})
