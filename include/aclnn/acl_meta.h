@@ -33,7 +33,8 @@ constexpr aclnnStatus OK = 0;
 // strides in elements. `stride` NULL means contiguous. Dims and strides are copied; the memory
 // stays the caller's. Nothing but the pointers is checked here, operators check the rest. (NULL, 0)
 // is a tensor of rank 0 with one element. NULL dims with a count above 0 give NULL, and so does a
-// rank above 16.
+// rank above 16. tensorData may stay NULL until phase 2, which returns 161001 for it unless the
+// tensor is empty.
 ACL_FUNC_VISIBILITY aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum,
                                                aclDataType dataType, const int64_t* stride,
                                                int64_t offset, aclFormat format,
@@ -99,8 +100,9 @@ ACL_FUNC_VISIBILITY aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* exe
 // For repeatable executors, and for those whose phase 2 never ran. NULL: 561103.
 ACL_FUNC_VISIBILITY aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor);
 
-// Gives a tensor of a repeatable executor another address for the runs that follow. The tensor
-// object names the slot, the index is not used. Executor or tensor NULL: 561103.
+// Gives a tensor another address for the runs that follow; those queued before keep theirs. The
+// tensor object names the slot, the index is not used; the address belongs to the tensor, as with
+// aclSetRawTensorAddr. Executor or tensor NULL: 561103. Not a tensor of this executor: 161002.
 ACL_FUNC_VISIBILITY aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index,
                                                       aclTensor* tensor, void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index,
@@ -138,7 +140,8 @@ ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicTensorAddr(aclOpExecutor* executor,
                                                         const size_t relativeIndex,
                                                         aclTensorList* tensors, void* addr);
 
-// Waits for the stream and writes the tensors' values to the library's log.
+// Waits for the stream and writes type, shape and the first values of each tensor to the library's
+// log, at level INFO.
 ACL_FUNC_VISIBILITY aclnnStatus aclDumpOpTensors(const char* opType, const char* opName,
                                                  aclTensor** tensors, size_t inputTensorNum,
                                                  size_t outputTensorNum, aclrtStream stream);
