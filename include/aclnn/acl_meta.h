@@ -33,8 +33,7 @@ constexpr aclnnStatus OK = 0;
 // strides in elements. `stride` NULL means contiguous. Dims and strides are copied; the memory
 // stays the caller's. Nothing but the pointers is checked here, operators check the rest. (NULL, 0)
 // is a tensor of rank 0 with one element. NULL dims with a count above 0 give NULL, and so does a
-// rank above 16. tensorData may stay NULL until phase 2, which returns 161001 for it unless the
-// tensor is empty.
+// rank above 16. tensorData may be NULL until phase 2, which returns 161001 for a non-empty tensor.
 ACL_FUNC_VISIBILITY aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum,
                                                aclDataType dataType, const int64_t* stride,
                                                int64_t offset, aclFormat format,
@@ -140,8 +139,7 @@ ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicTensorAddr(aclOpExecutor* executor,
                                                         const size_t relativeIndex,
                                                         aclTensorList* tensors, void* addr);
 
-// Waits for the stream and writes type, shape and the first values of each tensor to the library's
-// log, at level INFO.
+// Waits for the stream and logs type, shape and first values of each tensor, at level INFO.
 ACL_FUNC_VISIBILITY aclnnStatus aclDumpOpTensors(const char* opType, const char* opName,
                                                  aclTensor** tensors, size_t inputTensorNum,
                                                  size_t outputTensorNum, aclrtStream stream);
