@@ -77,6 +77,16 @@ Status check_shapes(const OnlineMaxSumTensors& t) {
   return require_dim(t.logits, kLogits, 1, t.weight->view.dims[0], "the first dimension of weight");
 }
 
+Status check_outputs(const OnlineMaxSumTensors& t) {
+  NPULESS_TRY(require_distinct(t.logits_max, "logitsMaxLocalOut"));
+  NPULESS_TRY(require_distinct(t.sum_exp, "sumExpLogitsLocalOut"));
+  NPULESS_TRY(require_distinct(t.predicted, "predictedLogitsLocalOut"));
+  NPULESS_TRY(require_distinct(t.target_mask, "targetMaskOut"));
+  NPULESS_TRY(require_distinct(t.masked_target, "maskedTargetOut"));
+  if (t.logits == nullptr) return {};
+  return require_distinct(t.logits, "vocabParallelLogitsOutOptional");
+}
+
 // A range longer than the shard would own ids that have no row.
 Status check_range(const OnlineMaxSumTensors& t) {
   const auto start = static_cast<long long>(t.vocab_start);
@@ -140,10 +150,12 @@ Status check_shapes(const CrossEntropyTensors& t) {
     NPULESS_TRY(require_dim(t.logits, "vocabParallelLogitsOptional", 0, tokens, kTokens));
   }
   NPULESS_TRY(require_dim(t.loss, "lossOut", 0, tokens, kTokens));
+  NPULESS_TRY(require_distinct(t.loss, "lossOut"));
   if (t.logits == nullptr) return {};
   NPULESS_TRY(require_dim(t.softmax, "softMaxOutOptional", 0, tokens, kTokens));
-  return require_dim(t.softmax, "softMaxOutOptional", 1, t.logits->view.dims[1],
-                     "the second dimension of vocabParallelLogitsOptional");
+  NPULESS_TRY(require_dim(t.softmax, "softMaxOutOptional", 1, t.logits->view.dims[1],
+                          "the second dimension of vocabParallelLogitsOptional"));
+  return require_distinct(t.softmax, "softMaxOutOptional");
 }
 
 }  // namespace
@@ -157,6 +169,7 @@ Status check_online_max_sum(const OnlineMaxSumTensors& t) {
   }));
   NPULESS_TRY(for_each_tensor(t, require_addressable));
   NPULESS_TRY(check_shapes(t));
+  NPULESS_TRY(check_outputs(t));
   return check_range(t);
 }
 

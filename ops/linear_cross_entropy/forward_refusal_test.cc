@@ -94,6 +94,32 @@ TEST(MaxSumRefusals, Ranges) {
   }
 }
 
+TEST(MaxSumRefusals, OutputsMustNotOverlap) {
+  ForwardProblem p({9, 5, 128}, {.with_logits = true});
+  struct Output {
+    size_t argument;
+    TestTensor tensor;
+    const char* word;
+  };
+  Output outputs[] = {
+      {3, TestTensor(DType::kFloat32, {9}, {0}, 0), "logitsMaxLocalOut"},
+      {4, TestTensor(DType::kFloat32, {9}, {0}, 0), "sumExpLogitsLocalOut"},
+      {5, TestTensor(DType::kFloat32, {9}, {0}, 0), "predictedLogitsLocalOut"},
+      {6, TestTensor(DType::kUint8, {2}, {0}, 0), "targetMaskOut"},
+      {7, TestTensor(DType::kInt32, {9}, {0}, 0), "maskedTargetOut"},
+      {8, TestTensor(DType::kBfloat16, {9, 128}, {0, 1}, 0), "vocabParallelLogitsOutOptional"}};
+  for (Output& output : outputs) {
+    ForwardProblem::Handles handles(p);
+    aclTensor* handle = output.tensor.create();
+    handles.given[output.argument] = handle;
+    uint64_t bytes = 0;
+    aclOpExecutor* executor = nullptr;
+    EXPECT_EQ(handles.phase1(&bytes, &executor), 161002);
+    expect_sentence(output.word);
+    aclDestroyTensor(handle);
+  }
+}
+
 TEST(MaxSumRefusals, HiddenLimit) {
   ForwardProblem p({1, 65535, 2}, {});
   uint64_t bytes = 0;

@@ -115,6 +115,8 @@ Status check_shapes(const GradTensors& t) {
   NPULESS_TRY(require_dim(t.input_grad, "inputGradOut", 1, hidden, kHidden));
   NPULESS_TRY(require_dim(t.weight_grad, "weightGradOut", 0, vocab, kVocab));
   NPULESS_TRY(require_dim(t.weight_grad, "weightGradOut", 1, hidden, kHidden));
+  NPULESS_TRY(require_distinct(t.input_grad, "inputGradOut"));
+  NPULESS_TRY(require_distinct(t.weight_grad, "weightGradOut"));
   if (vocab >= kMinVocab) return {};
   return fail(code::kParamInvalid, "the first dimension of weight must be at least %lld, got %lld",
               static_cast<long long>(kMinVocab), static_cast<long long>(vocab));

@@ -142,6 +142,19 @@ TEST(GradRefusals, FormatMustBeNd) {
   aclDestroyTensor(nz);
 }
 
+// Elements that share an address would hold whatever was written last.
+TEST(GradRefusals, OutputsMustNotOverlap) {
+  Problem p(kShape, {});
+  const Spare rows(TestTensor(DType::kBfloat16, {9, 5}, {0, 1}, 0));
+  const Spare columns(TestTensor(DType::kBfloat16, {128, 5}, {4, 1}, 0));
+  Problem::Handles first(p);
+  first.given[8] = rows.handle;
+  expect_refused(first, 161002, "inputGradOut");
+  Problem::Handles second(p);
+  second.given[9] = columns.handle;
+  expect_refused(second, 161002, "weightGradOut");
+}
+
 // Decision 18: below 128 rows in either mode.
 TEST(GradRefusals, VocabularyBelow128) {
   for (const bool softmax_mode : {false, true}) {

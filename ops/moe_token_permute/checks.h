@@ -33,7 +33,5 @@ Status check_rows(const aclTensor* tensor, const char* name, int64_t rows);
 Status check_slots(const aclTensor* indices, int64_t topk, const char* topk_name);
 
 Status require_not_empty(const aclTensor* tensor, const char* name, int rank);
-// An output whose elements have an address each.
-Status require_distinct(const aclTensor* tensor, const char* name);
 
 }  // namespace npuless::moe_token_permute

@@ -17,11 +17,7 @@ struct Slot {
   bool read;           // by the operator, so the address goes into the plan
   bool empty;          // needs no address
 
-  void* address() const {
-    void* base = tensor->address.load(std::memory_order_acquire);
-    if (base == nullptr) return nullptr;
-    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base) + offset_bytes);
-  }
+  void* address() const { return address_of(*tensor, offset_bytes); }
 };
 
 struct Executor {
@@ -86,11 +82,14 @@ struct Payload {
 static_assert(offsetof(Payload, plan) == sizeof(TaskHeader));
 static_assert(sizeof(Payload) <= runtime::kMaxTaskPayload);
 
+Status fail_stale() {
+  return fail(code::kInnerNullptr, "executor was used or destroyed before, or never was one");
+}
+
 Status find(aclOpExecutor* handle, int32_t null_code, Pin& pin) {
   if (handle == nullptr) return fail(null_code, "executor must not be null");
   pin = executors.find(handle);
-  if (pin) return {};
-  return fail(code::kInnerNullptr, "executor was used or destroyed before, or never was one");
+  return pin ? Status() : fail_stale();
 }
 
 Status check_operator(const Executor& executor, const char* api) {
@@ -131,8 +130,8 @@ Status fill_payload(const Executor& executor, void* workspace, Payload& payload)
 
 // Makes the executor unusable for everybody else unless it may be launched again.
 Status consume(const Executor& executor, aclOpExecutor* handle) {
-  if (executor.repeatable.load(std::memory_order_acquire) || executors.take(handle)) return {};
-  return fail(code::kInnerNullptr, "executor was used or destroyed by another thread");
+  if (executor.repeatable.load(std::memory_order_acquire)) return {};
+  return executors.take(handle) ? Status() : fail_stale();
 }
 
 Status try_launch(const char* api, void* workspace, uint64_t workspace_size, aclOpExecutor* handle,
@@ -200,8 +199,7 @@ Status set_repeatable(aclOpExecutor* executor) {
 
 Status destroy(aclOpExecutor* executor) {
   if (executor == nullptr) return fail(code::kInnerNullptr, "executor must not be null");
-  if (executors.take(executor)) return {};
-  return fail(code::kInnerNullptr, "executor was used or destroyed before, or never was one");
+  return executors.take(executor) ? Status() : fail_stale();
 }
 
 Status set_address(aclOpExecutor* executor, aclTensor* tensor, void* address) {

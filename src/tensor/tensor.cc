@@ -121,10 +121,14 @@ uint64_t offset_bytes(const aclTensor& tensor) {
   return static_cast<uint64_t>(tensor.offset) * static_cast<uint64_t>(dtype_size(tensor.dtype));
 }
 
-void* data_of(const aclTensor& tensor) {
+void* address_of(const aclTensor& tensor, uint64_t offset) {
   void* base = tensor.address.load(std::memory_order_acquire);
   if (base == nullptr) return nullptr;
-  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base) + offset_bytes(tensor));
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base) + offset);
+}
+
+void* data_of(const aclTensor& tensor) {
+  return address_of(tensor, offset_bytes(tensor));
 }
 
 Vector as_vector(const aclTensor& tensor) {

@@ -68,6 +68,8 @@ bool is_empty(const aclTensor& tensor);
 void* data_of(const aclTensor& tensor);
 // The offset in bytes, wrapping where the caller's numbers are absurd.
 uint64_t offset_bytes(const aclTensor& tensor);
+// The storage's current address + `offset` bytes. Null stays null.
+void* address_of(const aclTensor& tensor, uint64_t offset);
 
 // The tensor must have the rank of the view; checked by the caller.
 Vector as_vector(const aclTensor& tensor);
@@ -101,5 +103,8 @@ Status require_dim(const aclTensor* tensor, const char* name, int axis, int64_t 
 // offset leaves 64 bits. A null address is no error here: CANN's own example of repeatable
 // executors plans with null addresses and sets them before each launch, so launch() judges them.
 Status require_addressable(const aclTensor* tensor, const char* name);
+// 161002 unless each element of an output has an address of its own: workers write them at the same
+// time, so a shared one would hold whatever came last.
+Status require_distinct(const aclTensor* tensor, const char* name);
 
 }  // namespace npuless::tensor
