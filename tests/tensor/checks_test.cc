@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,55 @@ TEST(Checks, RepeatedRowsAndNullAddressesAreAddressable) {
   Plain tensor({4, 3});
   tensor.strides[0] = 0;
   EXPECT_TRUE(require_addressable(&tensor, "x").ok());
+}
+
+// Whether two indices of the view lead to one place, by trying all.
+bool overlaps(const aclTensor& tensor) {
+  std::set<int64_t> places;
+  const int64_t count = element_count(tensor);
+  for (int64_t index = 0; index < count; ++index) {
+    int64_t rest = index, place = 0;
+    for (int axis = 0; axis < tensor.view.rank; ++axis) {
+      place += rest % tensor.view.dims[axis] * tensor.strides[axis];
+      rest /= tensor.view.dims[axis];
+    }
+    if (!places.insert(place).second) return true;
+  }
+  return false;
+}
+
+TEST(Checks, DistinctElementsOfVectorsAndMatrices) {
+  for (int64_t rows = 0; rows <= 5; ++rows) {
+    for (int64_t cols = 0; cols <= 5; ++cols) {
+      for (int64_t strides = 0; strides < 64; ++strides) {
+        Plain tensor({rows, cols});
+        tensor.strides[0] = strides / 8;
+        tensor.strides[1] = strides % 8;
+        EXPECT_EQ(require_distinct(&tensor, "out").ok(), !overlaps(tensor))
+            << rows << ' ' << cols << ' ' << strides / 8 << ' ' << strides % 8;
+      }
+    }
+  }
+  Plain rows({4, 3});
+  rows.strides[0] = 2;
+  expect_error(require_distinct(&rows, "out").code(), code::kParamInvalid, "elements of out",
+               "strides [2, 1]");
+}
+
+TEST(Checks, DistinctElementsOfMoreDims) {
+  for (int64_t strides = 0; strides < 1000; ++strides) {
+    Plain tensor({2, 3, 4});
+    tensor.strides[0] = strides / 100;
+    tensor.strides[1] = strides / 10 % 10;
+    tensor.strides[2] = strides % 10;
+    const bool accepted = require_distinct(&tensor, "out").ok();
+    EXPECT_FALSE(accepted && overlaps(tensor)) << strides;
+  }
+  for (const auto& order : {std::vector<int64_t>{12, 4, 1}, {1, 2, 6}, {24, 7, 1}}) {
+    Plain tensor({2, 3, 4});
+    std::copy(order.begin(), order.end(), tensor.strides);
+    EXPECT_TRUE(require_distinct(&tensor, "out").ok());
+  }
 }
 
 TEST(ShapeText, SpellsDims) {
