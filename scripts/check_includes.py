@@ -19,12 +19,12 @@ RULES = [
     (r"src/tensor/", rf"(base/|tensor/|runtime/launch\.h|{PUBLIC})"),
     (r"src/api/", rf"(base/|isa/|runtime/|{PUBLIC})"),
     (r"ops/[^/]+/([^/]*(test|bench)|ref|cases)[^/]*$", r""),
-    # The façade and the checks of its arguments, which speak of tensors.
-    (r"ops/[^/]+/(aclnn|[^/]*check)[^/]*$",
+    # The façade, with the checks and the unpacking of its arguments, speaks of tensors.
+    (r"ops/[^/]+/(aclnn|unpack|[^/]*check)[^/]*$",
      rf"(FAMILY/|tensor/|base/|isa/|runtime/(launch|soc)\.h|{PUBLIC})"),
     (rf"ops/[^/]+/({ISA_FILE}|kernels[^/]*|[^/]*\.inl)$",
      r"(FAMILY/kernels|FAMILY/.*\.inl|isa/|gemm/)"),
-    (r"ops/[^/]+/", r"(FAMILY/(?!aclnn|.*check)|gemm/|isa/|base/)"),
+    (r"ops/[^/]+/", r"(FAMILY/(?!aclnn|unpack|.*check)|gemm/|isa/|base/)"),
     (r"include/", rf"({PUBLIC}|error_codes/|[^/]+$)"),
 ]
 

@@ -6,14 +6,13 @@
 #include "base/view.h"
 #include "isa/level.h"
 #include "moe_token_permute/kernels.h"
-#include "tensor/tensor.h"
 
 namespace npuless::moe_token_permute {
 
 // The columns of a row where they do not lie at one stride: several slabs of equal shape, each at
 // one stride. Matrices beside it hold the first slab.
 struct Slabs {
-  static constexpr int kMaxAxes = tensor::kMaxRank - 2;
+  static constexpr int kMaxAxes = 14;  // all of a tensor of the highest rank but rows and columns
 
   int axes = 0;  // 0: the matrices are all there is
   int64_t dims[kMaxAxes] = {};
@@ -31,9 +30,6 @@ struct RowsToRows {
 
   int64_t row_bytes() const;
 };
-
-// Both tensors have one shape but for dimension 0, and rank ≥ 2.
-RowsToRows rows_to_rows(const aclTensor& from, const aclTensor& to);
 
 struct CopyPlan {
   CopyRowsFn copy_rows;

@@ -4,6 +4,7 @@
 
 #include "base/math.h"
 #include "moe_token_permute/checks.h"
+#include "moe_token_permute/unpack_rows.h"
 
 namespace npuless::moe_token_permute {
 namespace {
