@@ -84,9 +84,9 @@ std::vector<T> random_ids(size_t slots, T low, T high) {
 
 // Chunk borders at 65536 slots, digit borders at 2^11, 2^22, …
 TEST(Index, SortsAnySizeAndDistance) {
-  for (const size_t slots : {0, 1, 2, 65535, 65536, 65537, 200000}) {
+  for (const int slots : {0, 1, 2, 65535, 65536, 65537, 200000}) {
     for (const int32_t high : {0, 1, 2047, 2048, (1 << 22) - 1, 1 << 22, INT32_MAX}) {
-      expect_sorted(random_ids<int32_t>(slots, 0, high));
+      expect_sorted(random_ids<int32_t>(static_cast<size_t>(slots), 0, high));
     }
   }
   for (int bits = 1; bits < 63; bits += 5) {
