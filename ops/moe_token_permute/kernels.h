@@ -76,7 +76,7 @@ struct Spread {
   Target out;   // the permuted rows' gradient
   int64_t cols;
   bool stream;             // write past the caches
-  const int32_t* writers;  // [slots.rows]: the slot that writes a row, where several name it
+  const int32_t* writers;  // [slots.rows]: the slot that writes a row; null: no two name one row
   const float* weights;    // of slot begin · topk and those after it
   float* dots;             // likewise
 };

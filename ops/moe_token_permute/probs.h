@@ -12,4 +12,16 @@ namespace npuless::moe_token_permute {
 void read_probs(const Matrix& probs, int64_t begin, int64_t end, float* out);
 void write_probs(const Matrix& probs, int64_t begin, int64_t end, const float* in);
 
+// Rows [begin, end) of a [N,E] matrix beside a map of bytes: slot j of a token is its j-th chosen
+// expert, ascending. Slots beyond those that the token chose have probability 0, chosen experts
+// beyond topk have no slot; whatever has no slot is written as 0.
+void read_mapped_probs(const Matrix& probs, const Matrix& map, int64_t topk, int64_t begin,
+                       int64_t end, float* out);
+void write_mapped_probs(const Matrix& probs, const Matrix& map, int64_t topk, int64_t begin,
+                        int64_t end, const float* in);
+
+// One probability.
+float read_prob(const Matrix& probs, int64_t row, int64_t col);
+void write_prob(const Matrix& probs, int64_t row, int64_t col, float value);
+
 }  // namespace npuless::moe_token_permute

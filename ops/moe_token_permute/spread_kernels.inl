@@ -90,7 +90,7 @@ void spread_rows(const Slots& slots, const Spread& spread, int64_t begin, int64_
     const T* x = static_cast<const T*>(spread.rows.data) + row * spread.rows.row_stride;
     spread.dots[slot - first] =
         dot_row(x, spread.rows.col_stride, grad, spread.grad.col_stride, spread.cols);
-    if (spread.writers[row] != slot) continue;
+    if (spread.writers != nullptr && spread.writers[row] != slot) continue;
     addend.rows[0] = grad;
     scale_row(scaled, addend, spread.weights[slot - first],
               static_cast<T*>(spread.out.data) + row * spread.out.row_stride);

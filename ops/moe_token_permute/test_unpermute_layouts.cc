@@ -1,45 +1,11 @@
 // Strides, offsets and distances beyond 32 bits: cases G3, G4, A6, A7, and E4 and F8, whose sizes
 // leave other limits behind.
+#include "moe_token_permute/test_layout.h"
 #include "moe_token_permute/test_unpermute_problem.h"
 
 namespace npuless::moe_token_permute {
 namespace {
 
-// Rows further apart than they are long, behind an offset that aligns with nothing.
-Layout padded_rows(const std::vector<int64_t>& dims) {
-  Layout layout = contiguous(dims);
-  if (dims.size() == 2) layout.strides[0] = dims[1] + 3;
-  layout.offset = 5;
-  return layout;
-}
-
-// Every second element of a tensor twice as wide.
-Layout every_second(const std::vector<int64_t>& dims) {
-  Layout layout = contiguous(dims);
-  for (int64_t& stride : layout.strides) stride *= 2;
-  layout.offset = 1;
-  return layout;
-}
-
-Layout transposed(const std::vector<int64_t>& dims) {
-  if (dims.size() == 1) return {{3}, 2};
-  return {{1, dims[0] + 1}, 7};
-}
-
-// One row for all rows; for a vector, one element.
-Layout one_row(const std::vector<int64_t>& dims) {
-  Layout layout = contiguous(dims);
-  layout.strides[0] = 0;
-  return layout;
-}
-
-Layout one_element(const std::vector<int64_t>& dims) {
-  return {std::vector<int64_t>(dims.size(), 0), 3};
-}
-
-constexpr LayoutOf kInputLayouts[] = {contiguous, padded_rows, every_second,
-                                      transposed, one_row,     one_element};
-constexpr LayoutOf kOutputLayouts[] = {contiguous, padded_rows, every_second, transposed};
 constexpr Case kShapes[] = {{5, 3, 65}, {7, 8, 16}, {1, 2, 1}, {3, 1, 33}};
 
 template <class T, class P>

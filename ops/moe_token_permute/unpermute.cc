@@ -13,7 +13,12 @@ int64_t choose_chunk(const UnpermuteArgs& args) {
   const int64_t cols = min64(args.out.cols, kChunkBytes);  // products stay in 64 bits
   const int64_t rows = (args.topk + 1) * cols * bytes;
   const int64_t scalars = args.topk * static_cast<int64_t>(sizeof(int32_t) + 2 * sizeof(float));
-  return max64(1, min64(args.out.rows, kChunkBytes / (rows + scalars)));
+  return max64(1, min64(args.out.rows, kChunkBytes / (rows + scalars + 1)));
+}
+
+void read_weights(const UnpermuteArgs& args, int64_t begin, int64_t end, float* out) {
+  if (!args.mapped) return read_probs(args.probs, begin, end, out);
+  read_mapped_probs(args.probs, args.map, args.topk, begin, end, out);
 }
 
 int64_t count_chunks(const UnpermutePlan& plan) {
@@ -53,7 +58,7 @@ Status run_unpermute(const UnpermutePlan& plan, void* workspace) {
     RowSum sum{source_of(args.permuted), target_of(args.out), args.out.cols, plan.stream};
     if (args.has_probs) {
       float* const mine = weights + worker * plan.chunk_tokens * args.topk;
-      read_probs(args.probs, begin, end, mine);
+      read_weights(args, begin, end, mine);
       sum.weights = mine;
     }
     plan.sum_rows(slots, sum, begin, end);

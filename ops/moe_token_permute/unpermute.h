@@ -33,12 +33,14 @@ namespace npuless::moe_token_permute {
 struct UnpermuteArgs {
   Matrix permuted;        // FP32, FP16 or BF16 [≥ r1 − r0, H]
   Vector sorted_indices;  // INT32 [T]
-  Matrix probs;           // FP32, FP16 or BF16 [N,K]; with has_probs only
+  Matrix probs;           // FP32, FP16 or BF16 [N,K], mapped: [N,E]; with has_probs only
+  Matrix map;             // bytes [N,E]; mapped only: slot j is the j-th expert that t chose
   Matrix out;             // as permuted [N,H]
   int64_t topk = 1;
   int64_t range_begin = 0;  // r0
   int64_t range_end = 0;    // r1
   bool has_probs = false;
+  bool mapped = false;
 };
 
 struct UnpermutePlan {

@@ -17,7 +17,7 @@ int64_t choose_chunk(const UnpermuteGradArgs& args) {
   const int64_t cols = min64(args.grad.cols, kChunkBytes);  // products stay in 64 bits
   const int64_t rows = (1 + (args.has_probs ? 2 : 1) * args.topk) * cols * bytes;
   const int64_t scalars = args.topk * static_cast<int64_t>(2 * sizeof(int32_t) + 4 * sizeof(float));
-  return max64(1, min64(args.grad.rows, kChunkBytes / (rows + scalars)));
+  return max64(1, min64(args.grad.rows, kChunkBytes / (rows + scalars + 1)));
 }
 
 int64_t count_chunks(const UnpermuteGradPlan& plan) {
@@ -51,7 +51,7 @@ void find_writers(const Slots& slots, int64_t count, int32_t* writers) {
 
 void zero_unwritten(const UnpermuteGradPlan& plan, int64_t rows, const int32_t* writers) {
   const Matrix& out = plan.args.permuted_grad;
-  const int64_t chunk_rows = plan.chunk_tokens * plan.args.topk;
+  const int64_t chunk_rows = max64(1, plan.chunk_tokens * plan.args.topk);
   parallel_for(plan.threads, ceil_div(out.rows, chunk_rows), [&](int64_t chunk, int) {
     const int64_t end = min64(out.rows, (chunk + 1) * chunk_rows);
     for (int64_t row = chunk * chunk_rows; row < end; ++row) {
@@ -70,11 +70,21 @@ void copy_tokens(const UnpermuteGradPlan& plan, const Slots& slots, const int32_
   }
 }
 
+void read_weights(const UnpermuteGradArgs& args, int64_t begin, int64_t end, float* out) {
+  if (!args.mapped) return read_probs(args.probs, begin, end, out);
+  read_mapped_probs(args.probs, args.map, args.topk, begin, end, out);
+}
+
+void write_dots(const UnpermuteGradArgs& args, int64_t begin, int64_t end, const float* dots) {
+  if (!args.mapped) return write_probs(args.probs_grad, begin, end, dots);
+  write_mapped_probs(args.probs_grad, args.map, args.topk, begin, end, dots);
+}
+
 // `weights` and `dots` are the worker's.
 void spread_tokens(const UnpermuteGradPlan& plan, const Slots& slots, const int32_t* writers,
                    int64_t begin, int64_t end, float* weights, float* dots) {
   const UnpermuteGradArgs& args = plan.args;
-  read_probs(args.probs, begin, end, weights);
+  read_weights(args, begin, end, weights);
   const Spread spread{source_of(args.grad),
                       source_of(args.permuted),
                       target_of(args.permuted_grad),
@@ -84,7 +94,7 @@ void spread_tokens(const UnpermuteGradPlan& plan, const Slots& slots, const int3
                       weights,
                       dots};
   plan.spread_rows(slots, spread, begin, end);
-  write_probs(args.probs_grad, begin, end, dots);
+  write_dots(args, begin, end, dots);
 }
 
 }  // namespace

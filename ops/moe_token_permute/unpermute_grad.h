@@ -39,13 +39,15 @@ struct UnpermuteGradArgs {
   Matrix permuted;        // FP32, FP16 or BF16 [≥ R,H]; with has_probs only
   Matrix grad;            // FP32, FP16 or BF16 [N,H]
   Vector sorted_indices;  // INT32 [T]
-  Matrix probs;           // FP32, FP16 or BF16 [N,K]; with has_probs only
+  Matrix probs;           // FP32, FP16 or BF16 [N,K], mapped: [N,E]; with has_probs only
+  Matrix map;             // bytes [N,E]; mapped only: slot j is the j-th expert that t chose
   Matrix permuted_grad;   // as grad [≥ R,H]
-  Matrix probs_grad;      // as probs [N,K]; with has_probs only
+  Matrix probs_grad;      // as probs; with has_probs only
   int64_t topk = 1;
   int64_t range_begin = 0;  // r0
   int64_t range_end = 0;    // r1
   bool has_probs = false;
+  bool mapped = false;
 };
 
 struct UnpermuteGradPlan {
