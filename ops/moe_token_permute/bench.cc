@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   family::must(aclrtCreateStream(&stream));
   family::add_permute_grad_benches(stream);
   family::add_permute_benches(stream);
+  family::add_unpermute_benches(stream);
   benchmark::RunSpecifiedBenchmarks();
   family::must(aclrtDestroyStream(stream));
   family::must(aclrtResetDevice(0));

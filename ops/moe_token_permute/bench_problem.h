@@ -26,6 +26,7 @@ inline constexpr int64_t kExperts = 64;
 // Each registers the benches of one file.
 void add_permute_benches(aclrtStream stream);
 void add_permute_grad_benches(aclrtStream stream);
+void add_unpermute_benches(aclrtStream stream);
 
 inline void must(aclError status) {
   if (status == ACL_SUCCESS) return;
