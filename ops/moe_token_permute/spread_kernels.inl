@@ -27,7 +27,18 @@ inline void collect(const T* from, int64_t stride, int count, T (&to)[kDotLanes]
   for (int i = 0; i < count; ++i) to[i] = from[i * stride];
 }
 
-// Lanes past the last column add +0 · +0, which changes no sum: none of them is ever −0.
+// Products of fewer than kDotLanes columns, or of columns apart. Lanes past the last one add
+// +0 · +0, which changes no sum: none of them is ever −0.
+template <class T>
+inline void add_rest(const T* x, int64_t x_stride, const T* y, int64_t y_stride, int count,
+                     F32 (&lanes)[kDotVectors]) {
+  T x_lanes[kDotLanes] = {};
+  T y_lanes[kDotLanes] = {};
+  collect(x, x_stride, count, x_lanes);
+  collect(y, y_stride, count, y_lanes);
+  add_products(x_lanes, y_lanes, lanes);
+}
+
 template <class T>
 inline float dot_row(const T* x, int64_t x_stride, const T* y, int64_t y_stride, int64_t cols) {
   F32 lanes[kDotVectors];
@@ -40,19 +51,14 @@ inline float dot_row(const T* x, int64_t x_stride, const T* y, int64_t y_stride,
   }
   for (; column < cols; column += kDotLanes) {
     const int count = static_cast<int>(cols - column < kDotLanes ? cols - column : kDotLanes);
-    T x_lanes[kDotLanes] = {};
-    T y_lanes[kDotLanes] = {};
-    collect(x + column * x_stride, x_stride, count, x_lanes);
-    collect(y + column * y_stride, y_stride, count, y_lanes);
-    add_products(x_lanes, y_lanes, lanes);
+    add_rest(x + column * x_stride, x_stride, y + column * y_stride, y_stride, count, lanes);
   }
   return sum_lanes(lanes);
 }
 
 // One weighted addend from −0 is the product itself.
 template <class T>
-inline void scale_row(const RowSum& sum, Addends<T, true>& addend, float weight, T* out) {
-  addend.weights[0] = weight;
+inline void scale_row(const RowSum& sum, Addends<T, true>& addend, T* out) {
   if (!columns_adjoin(sum.rows, sum.out, sum.cols)) {
     sum_strided_token(addend, sum, out);
   } else if (sum.stream) {
@@ -60,6 +66,32 @@ inline void scale_row(const RowSum& sum, Addends<T, true>& addend, float weight,
   } else {
     sum_token<false>(addend, sum.cols, out);
   }
+}
+
+// Both at once where columns adjoin, so that loads and stores keep memory busy together. Streams
+// to whole lines, from the first column on.
+template <bool STREAM, class T>
+inline float dot_and_scale_row(const T* x, const T* grad, int64_t cols, Addends<T, true>& addend,
+                               T* out) {
+  const F32 weight = broadcast(addend.weights[0]);
+  F32 lanes[kDotVectors];
+  for (F32& lane : lanes) lane = zero();
+  int64_t column = 0;
+  for (; column + kDotLanes <= cols; column += kDotLanes) {
+    for (int v = 0; v < kDotVectors; ++v) {
+      const int64_t at = column + v * kLanes;
+      const F32 g = load(grad + at);
+      lanes[v] = add(lanes[v], mul(load(x + at), g));
+      if constexpr (STREAM) {
+        stream(out + at, mul(weight, g));
+      } else {
+        store(out + at, mul(weight, g));
+      }
+    }
+  }
+  sum_ragged(addend, column, cols, out);
+  add_rest(x + column, 1, grad + column, 1, static_cast<int>(cols - column), lanes);
+  return sum_lanes(lanes);
 }
 
 // Fetches the rows that the next slots read, whose place the hardware prefetchers cannot guess.
@@ -70,6 +102,23 @@ inline void prefetch_row(const Slots& slots, const Spread& spread, int64_t slot)
   const T* address = static_cast<const T*>(spread.rows.data) + row * spread.rows.row_stride;
   prefetch(address);
   prefetch(reinterpret_cast<const char*>(address) + kLineBytes);
+}
+
+// The dot product of a slot whose row `out` is written unless it is null.
+template <class T>
+inline float spread_row(const Spread& spread, const RowSum& scaled, const T* x,
+                        Addends<T, true>& addend, T* out) {
+  const T* grad = addend.rows[0];
+  const bool adjoin = columns_adjoin(spread.rows, spread.out, spread.cols) &&
+                      columns_adjoin(spread.grad, spread.out, spread.cols);
+  if (out != nullptr && adjoin && !spread.stream) {
+    return dot_and_scale_row<false>(x, grad, spread.cols, addend, out);
+  }
+  if (out != nullptr && adjoin && columns_to_line(out, spread.cols) == 0) {
+    return dot_and_scale_row<true>(x, grad, spread.cols, addend, out);
+  }
+  if (out != nullptr) scale_row(scaled, addend, out);
+  return dot_row(x, spread.rows.col_stride, grad, spread.grad.col_stride, spread.cols);
 }
 
 template <class T>
@@ -85,15 +134,13 @@ void spread_rows(const Slots& slots, const Spread& spread, int64_t begin, int64_
     const int64_t row = row_of(slots, slot);
     spread.dots[slot - first] = 0.0f;
     if (row < 0) continue;
-    const T* grad = static_cast<const T*>(spread.grad.data) +
-                    slot / slots.topk * spread.grad.row_stride;
+    const bool writes = spread.writers == nullptr || spread.writers[row] == slot;
+    addend.weights[0] = spread.weights[slot - first];
+    addend.rows[0] =
+        static_cast<const T*>(spread.grad.data) + slot / slots.topk * spread.grad.row_stride;
+    T* out = static_cast<T*>(spread.out.data) + row * spread.out.row_stride;
     const T* x = static_cast<const T*>(spread.rows.data) + row * spread.rows.row_stride;
-    spread.dots[slot - first] =
-        dot_row(x, spread.rows.col_stride, grad, spread.grad.col_stride, spread.cols);
-    if (spread.writers != nullptr && spread.writers[row] != slot) continue;
-    addend.rows[0] = grad;
-    scale_row(scaled, addend, spread.weights[slot - first],
-              static_cast<T*>(spread.out.data) + row * spread.out.row_stride);
+    spread.dots[slot - first] = spread_row(spread, scaled, x, addend, writes ? out : nullptr);
   }
   if (spread.stream) stream_fence();
 }
