@@ -13,6 +13,11 @@ else()
 endif()
 set(NPULESS_FLAGS_PORTABLE "")
 
+# Sanitizers choose their own, see NpulessOptions.cmake.
+if(NOT NPULESS_SANITIZE)
+  set(NPULESS_LOOP_FLAGS -O3)
+endif()
+
 function(npuless_isa_sources target)
   cmake_parse_arguments(ARG "" "PORTABLE;AVX2;AVX512;AVX512_BF16" "" ${ARGN})
   foreach(isa PORTABLE AVX2 AVX512 AVX512_BF16)
@@ -26,6 +31,6 @@ function(npuless_isa_sources target)
     target_sources(${target} PRIVATE ${ARG_${isa}})
     # Without TARGET_DIRECTORY a property set here is invisible to a target of another folder.
     set_property(SOURCE ${ARG_${isa}} TARGET_DIRECTORY ${target} APPEND
-                 PROPERTY COMPILE_OPTIONS -O3 ${NPULESS_FLAGS_${isa}})
+                 PROPERTY COMPILE_OPTIONS ${NPULESS_LOOP_FLAGS} ${NPULESS_FLAGS_${isa}})
   endforeach()
 endfunction()
