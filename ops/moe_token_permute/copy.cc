@@ -62,7 +62,7 @@ CopyPlan plan_copy(const RowsToRows& rows, isa::Level level) {
 void Mover::flush() {
   const RowMoves moves{from_, to_, count_};
   count_ = 0;
-  if (moves.count == 0) return;
+  if (moves.count == 0 || rows_.to.cols == 0) return;  // without columns there may be no memory
   for_each_slab(rows_, [&](const Matrix& from, const Matrix& to) {
     plan_.copy_rows(moves, {source_of(from), target_of(to), to.cols, plan_.stream});
   });
@@ -70,6 +70,7 @@ void Mover::flush() {
 
 void zero_rows(const Matrix& m, int64_t begin, int64_t end) {
   const int64_t size = dtype_size(m.dtype);
+  if (m.cols == 0) return;
   if (m.rows_contiguous()) {
     for (int64_t row = begin; row < end; ++row) {
       std::memset(advance(m.data, row * m.row_stride, m.dtype), 0,

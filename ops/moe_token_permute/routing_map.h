@@ -42,8 +42,8 @@ int64_t order_by_expert(const MapPlan& plan, const MapCounts& counts);
 template <class Body>
 void for_each_chosen(const Matrix& map, int64_t token, const Body& body) {
   int64_t expert = 0;
-  if (map.rows_contiguous()) {
-    const unsigned char* row = &at<unsigned char>(map, token, 0);
+  if (map.cols >= 8 && map.rows_contiguous()) {
+    const auto* row = static_cast<const unsigned char*>(map.data) + token * map.row_stride;
     for (uint64_t eight; expert + 8 <= map.cols; expert += 8) {
       std::memcpy(&eight, row + expert, sizeof eight);
       if (eight == 0) continue;

@@ -2,6 +2,7 @@
 // known answers. Cases C17, D8, D9, D10, D14, E1, G3, G4, H4, H5, J9 and L3 are in test_map.cc;
 // test_permute_laws.cc lists those that concern neither.
 #include "moe_token_permute/test_map_problem.h"
+#include "moe_token_permute/test_refused.h"
 
 namespace npuless::moe_token_permute {
 namespace {
@@ -250,6 +251,41 @@ TEST(PermuteWithRoutingMapGrad, SumsInFp32) {
   problem.grad.write(rows);
   run(problem);
   EXPECT_EQ(widen(problem.token_grad.at<bf16>(0)), 1.015625f);
+}
+
+// What has no elements needs no memory: rows of no columns, a map of no experts, no rows.
+TEST(PermuteWithRoutingMapGrad, OfEmptyTensorsNeedsNoAddress) {
+  const Handle grad = make({DType::kBfloat16, {0, 0}});
+  const Handle probs = make({DType::kBfloat16, {0}});
+  const Handle indices = make({DType::kInt32, {0}});
+  const Handle token_grad = make({DType::kBfloat16, {4, 0}});
+  const TestTensor map(DType::kBool, {4, 3});
+  const TestTensor probs_out(DType::kBfloat16, {4, 3});
+  for (const bool padded : {false, true}) {
+    probs_out.poison();
+    Planned planned;
+    ASSERT_EQ(aclnnMoeTokenPermuteWithRoutingMapGradGetWorkspaceSize(
+                  grad.get(), probs.get(), indices.get(), map.handle(), 3, 4, padded,
+                  token_grad.get(), probs_out.handle(), &planned.workspace_size, &planned.executor),
+              ACL_SUCCESS);
+    ASSERT_EQ(launch_and_wait(&aclnnMoeTokenPermuteWithRoutingMapGrad, planned), ACL_SUCCESS);
+    EXPECT_EQ(probs_out.read<uint16_t>(), std::vector<uint16_t>(12, 0));
+  }
+}
+
+TEST(PermuteWithRoutingMap, OfEmptyTensorsNeedsNoAddress) {
+  for (const bool padded : {false, true}) {
+    const Handle tokens = make({DType::kBfloat16, {4, 0}});
+    const Handle map = make({DType::kBool, {4, 0}});
+    const Handle permuted = make({DType::kBfloat16, {0, 0}});
+    const Handle indices = make({DType::kInt32, {0}});
+    Planned planned;
+    ASSERT_EQ(aclnnMoeTokenPermuteWithRoutingMapGetWorkspaceSize(
+                  tokens.get(), map.get(), nullptr, 0, padded, permuted.get(), nullptr,
+                  indices.get(), &planned.workspace_size, &planned.executor),
+              ACL_SUCCESS);
+    EXPECT_EQ(launch_and_wait(&aclnnMoeTokenPermuteWithRoutingMap, planned), ACL_SUCCESS);
+  }
 }
 
 }  // namespace

@@ -281,5 +281,21 @@ TEST(Permute, OfNoTokensSucceeds) {
   narrow.expect_model("hidden 0");
 }
 
+// What has no elements needs no memory; the indices are written all the same.
+TEST(Permute, OfEmptyTensorsNeedsNoAddress) {
+  const Handle tokens = make({DType::kBfloat16, {3, 0}});
+  const Handle permuted = make({DType::kBfloat16, {6, 0}});
+  const TestTensor indices(DType::kInt32, {3, 2});
+  const TestTensor sorted(DType::kInt32, {6});
+  indices.write<int32_t>({1, 0, 1, 0, 1, 0});
+  Planned planned;
+  ASSERT_EQ(aclnnMoeTokenPermuteGetWorkspaceSize(tokens.get(), indices.handle(), 0, false,
+                                                 permuted.get(), sorted.handle(),
+                                                 &planned.workspace_size, &planned.executor),
+            ACL_SUCCESS);
+  ASSERT_EQ(launch_and_wait(&aclnnMoeTokenPermute, planned), ACL_SUCCESS);
+  EXPECT_EQ(sorted.read<int32_t>(), (Ints{3, 0, 4, 1, 5, 2}));
+}
+
 }  // namespace
 }  // namespace npuless::moe_token_permute
