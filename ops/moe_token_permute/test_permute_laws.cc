@@ -2,12 +2,16 @@
 //
 // Cases of bug reports that concern sorting and copying and are elsewhere: D8, D9, D10, D11, D14,
 // E1, E2, E4, H6, L1, L2, L5 and the counts of C4, C5, C6, C7, C9, D2, D7 in test_index.cc; F1, F2,
-// F3, F6, F8, G2, G3, G4 in test_permute.cc; C15R, B17R, B18R also in test_permute_refusals.cc; A8,
-// A12, B14R, C10 and I5 in the tests of the routing map.
-// Not of these operators: A6, A7, A9, A10R, A13R and B1 to B15R but B14R (unpermute, gradients,
-// scale factors), C10 to C12 and C16 (experts have no bound here), D15 (no alignment), E6, E8, E10,
-// F7 (memory kinds), H1 to H16 but H6 (nothing is computed), I (gradients), J1, J2, J7, J8 (no
-// padded layout), K (communication), L3, L4 (probabilities have the tokens' type), M1, M2.
+// F3, F6, F8, G2, G3, G4, H4 in test_permute.cc; C15R, E4, B17R, B18R also in
+// test_permute_refusals.cc; A2, A8, A12, B12, B14R, C10, C17, H5, H7, I5, J3, J6, J9, J10, L3 and
+// D38 in the tests of the routing map.
+// Not of these operators: A6, A7, A9, A10R, A13R, B1, B2, B6, B11, B13, B15R, C13R, D6R, E10, I1 to
+// I4, I6R to I11 (unpermute, gradients of their own tests, scale factors); B5, B7, B8 (aligned
+// groups, exchanges between ranks); C11, C12, C16 (experts have no bound here); D15, J1, J2, J7, J8
+// (no aligned layout); E6, E8, F7 (no limit on experts per rank, no specialised topk, one kind of
+// memory); G6R (inputs are compared in every test); H1 to H3, H8 to H16 (nothing is computed); K
+// but K6 (communication); L4 (probabilities have the tokens' type); M1 to M3R, M5R (contracts of
+// others; a range of 3 is refused in test_permute_refusals.cc).
 #include "moe_token_permute/test_permute_problem.h"
 #include "moe_token_permute/test_refused.h"
 
