@@ -17,6 +17,7 @@
 //   E7, E8, F3          kernels specialised for some topk, or for fp8, of which there are none
 //   G2                  a Python front end
 //   M2, M3R             compilers of others; a workspace per call is what two phases are
+#include "moe_token_permute/kernel_arguments.h"
 #include "moe_token_permute/test_unpermute_problem.h"
 
 namespace npuless::moe_token_permute {
@@ -142,6 +143,37 @@ TEST(UnpermuteWithEp, GivesTheModelsBitsForAnyChunkAndStore) {
       expect_model_for_any_plan<T>(unweighted(ep_call(shape)));
     });
   }
+}
+
+// Workers take tokens in any order, so which of several slots writes a row must not depend on it.
+TEST(UnpermuteGrad, WritesTheSameRowsWhateverTokenComesLast) {
+  const UnpermuteProblem<float, float> problem(UnpermuteCall({29, 3, 33}));
+  const UnpermuteGradArgs args = unpack_unpermute_grad(problem.grad_tensors());
+  const auto indices = problem.indices.read<int32_t>();
+  const auto weights = problem.probs.read<float>();
+  std::vector<int32_t> writers(indices.size(), -1);
+  for (size_t slot = 0; slot < indices.size(); ++slot) {
+    if (!problem.ref_shape().selects(indices[slot])) continue;
+    writers[static_cast<size_t>(indices[slot])] = static_cast<int32_t>(slot);
+  }
+  for_each_level([&](const char* level) {
+    isa::Level active{};
+    ASSERT_TRUE(isa::active_level(active).ok());
+    problem.permuted_grad.write(std::vector<float>(29 * 3 * 33, 0.0f));
+    for (int64_t token = 28; token >= 0; --token) {
+      const Slots slots{indices.data(), 1, 3, 0, args.permuted.rows};
+      const Spread spread{source_of(args.grad),
+                          source_of(args.permuted),
+                          target_of(args.permuted_grad),
+                          33,
+                          false,
+                          writers.data(),
+                          weights.data() + token * 3,
+                          &problem.probs_grad.at<float>(token * 3)};
+      kernels_for(active).spread_rows[kFloat32](slots, spread, token, token + 1);
+    }
+    problem.expect_grad_model(level);
+  });
 }
 
 // Outputs large enough for streamed stores, through the public functions.

@@ -105,6 +105,30 @@ std::vector<double> doubles(const TestTensor& tensor) {
   return out;
 }
 
+// 1100 rows for each of two tokens, more than a kernel takes at once; those of probability 0 hold
+// NaN.
+TEST(UnpermuteWithRoutingMap, SumsLongLists) {
+  for_each_map_types([]<class T, class P>(T, P) {
+    MapUnpermuteProblem<T, P> problem(MapUnpermuteCall{2, 1100, 2, 3, true});
+    std::mt19937 random(12);
+    write_ordinary<T>(problem.permuted, random);
+    write_ordinary<T>(problem.grad, random);
+    write_ordinary<P>(problem.probs, random);
+    for (int64_t row = 0; row < 2200; ++row) {
+      const int64_t token = row % 2;
+      problem.indices.template at<int32_t>(row) = static_cast<int32_t>(token);
+      if (row % 7 != 0) continue;
+      problem.probs.template at<P>(token * 1100 + row / 2) = P{};
+      problem.permuted.template at<T>(row * 3 + 1) = narrow<T>(NAN);
+    }
+    problem.compute_model();
+    problem.run();
+    problem.run_grad();
+    for (const T sum : problem.out.template read<T>()) ASSERT_TRUE(std::isfinite(widen(sum)));
+    problem.expect_model("long lists");
+  });
+}
+
 // The central difference by one parameter, and the same of all magnitudes, which bounds partial
 // sums. Exact but for rounding in double: the loss is linear in each parameter.
 struct Difference {
