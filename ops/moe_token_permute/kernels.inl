@@ -8,13 +8,13 @@ using moe_token_permute::Source;
 using moe_token_permute::Target;
 
 constexpr int kLineBytes = 64;
-// Columns are summed two cache lines at a time over all rows of a token: full lines for the
-// streamed stores, and adjacent lines are what the spatial prefetcher fetches together. At most 8
-// accumulators, which every level keeps in registers and which cover the latency of an addition.
+// Columns are summed a block at a time over all rows of a token: whole cache lines, for the
+// streamed stores, and at least two pairs of vectors, whose four chains of additions keep the adder
+// busy. Longer blocks leave fewer rows' lines on their way at once.
 template <class T>
-constexpr int kLineVectors = 2 * kLineBytes / (kLanes * static_cast<int>(sizeof(T)));
+constexpr int kLinePairs = kLineBytes / (2 * kLanes * static_cast<int>(sizeof(T)));
 template <class T>
-constexpr int kVectors = kLineVectors<T> < 8 ? kLineVectors<T> : 8;
+constexpr int kPairs = kLinePairs<T> > 2 ? kLinePairs<T> : 2;
 
 // Row of slot `slot`, or -1 when it is skipped.
 inline int64_t row_of(const Slots& slots, int64_t slot) {
@@ -59,29 +59,40 @@ inline F32 weigh(const Addends<T, WEIGHTED>& addends, int k, F32 x) {
   return x;
 }
 
-template <int VECTORS, bool STREAM, class T, bool WEIGHTED>
+template <bool STREAM, class T, bool WEIGHTED>
 inline void sum_block(const Addends<T, WEIGHTED>& addends, int64_t column, T* out) {
-  F32 sums[VECTORS];
-  for (F32& sum : sums) sum = broadcast(addends.start);
+  Pair sums[kPairs<T>];
+  for (Pair& sum : sums) sum = {broadcast(addends.start), broadcast(addends.start)};
   for (int k = 0; k < addends.count; ++k) {
     const T* row = addends.rows[k] + column;
-    for (int v = 0; v < VECTORS; ++v) {
-      sums[v] = add(sums[v], weigh(addends, k, load(row + v * kLanes)));
+    for (int p = 0; p < kPairs<T>; ++p) {
+      const Pair x = load_pair(row + p * 2 * kLanes);
+      sums[p].first = add(sums[p].first, weigh(addends, k, x.first));
+      sums[p].second = add(sums[p].second, weigh(addends, k, x.second));
     }
   }
-  for (int v = 0; v < VECTORS; ++v) {
+  for (int p = 0; p < kPairs<T>; ++p) {
     if constexpr (STREAM) {
-      stream(out + column + v * kLanes, sums[v]);
+      stream_pair(out + column + p * 2 * kLanes, sums[p]);
     } else {
-      store(out + column + v * kLanes, sums[v]);
+      store_pair(out + column + p * 2 * kLanes, sums[p]);
     }
   }
+}
+
+template <class T, bool WEIGHTED>
+inline void sum_vector(const Addends<T, WEIGHTED>& addends, int64_t column, T* out) {
+  F32 sum = broadcast(addends.start);
+  for (int k = 0; k < addends.count; ++k) {
+    sum = add(sum, weigh(addends, k, load(addends.rows[k] + column)));
+  }
+  store(out + column, sum);
 }
 
 // Columns [begin, end) without full blocks or alignment.
 template <class T, bool WEIGHTED>
 inline void sum_ragged(const Addends<T, WEIGHTED>& addends, int64_t begin, int64_t end, T* out) {
-  for (; begin + kLanes <= end; begin += kLanes) sum_block<1, false>(addends, begin, out);
+  for (; begin + kLanes <= end; begin += kLanes) sum_vector(addends, begin, out);
   if (begin == end) return;
   const int rest = static_cast<int>(end - begin);
   F32 sum = broadcast(addends.start);
@@ -102,12 +113,10 @@ inline int64_t columns_to_line(const T* out, int64_t cols) {
 
 template <bool STREAM, class T, bool WEIGHTED>
 inline void sum_token(const Addends<T, WEIGHTED>& addends, int64_t cols, T* out) {
-  constexpr int64_t kBlock = kVectors<T> * kLanes;
+  constexpr int64_t kBlock = kPairs<T> * 2 * kLanes;
   int64_t column = STREAM ? columns_to_line(out, cols) : 0;
   sum_ragged(addends, 0, column, out);
-  for (; column + kBlock <= cols; column += kBlock) {
-    sum_block<kVectors<T>, STREAM>(addends, column, out);
-  }
+  for (; column + kBlock <= cols; column += kBlock) sum_block<STREAM>(addends, column, out);
   sum_ragged(addends, column, cols, out);
 }
 

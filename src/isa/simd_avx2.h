@@ -72,15 +72,18 @@ inline F32 widen_bf16(__m128i x) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
 }
 
-inline __m128i narrow_bf16(F32 x) {
+// The bf16 result in the upper half of each lane, anything in the lower half.
+inline __m256i round_bf16(F32 x) {
   const __m256i bits = _mm256_castps_si256(x);
-  const __m256i high = _mm256_srli_epi32(bits, 16);
-  const __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
   const __m256i carry = _mm256_add_epi32(_mm256_set1_epi32(0x7FFF), odd);
-  const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, carry), 16);
-  const __m256i nan = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
+  const __m256i nan = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
   const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-  const __m256i result = _mm256_blendv_epi8(rounded, nan, is_nan);
+  return _mm256_blendv_epi8(_mm256_add_epi32(bits, carry), nan, is_nan);
+}
+
+inline __m128i narrow_bf16(F32 x) {
+  const __m256i result = _mm256_srli_epi32(round_bf16(x), 16);
   return _mm_packus_epi32(_mm256_castsi256_si128(result), _mm256_extracti128_si256(result, 1));
 }
 
@@ -150,6 +153,37 @@ inline void store_partial(T* p, F32 x, int count) {
   copy_lanes(p, lanes, count);
 }
 
+// Two vectors of neighbouring elements, in whatever order of lanes converts fastest.
+struct Pair {
+  F32 first;
+  F32 second;
+};
+
+template <class T>
+inline Pair load_pair(const T* p) {
+  return {load(p), load(p + kLanes)};
+}
+
+template <class T>
+inline void store_pair(T* p, Pair x) {
+  store(p, x.first);
+  store(p + kLanes, x.second);
+}
+
+inline Pair load_pair(const bf16* p) {
+  const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(x, 16)),
+          _mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32(-0x10000)))};
+}
+
+inline __m256i narrow_bf16(Pair x) {
+  return _mm256_blend_epi16(_mm256_srli_epi32(round_bf16(x.first), 16), round_bf16(x.second), 0xAA);
+}
+
+inline void store_pair(bf16* p, Pair x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrow_bf16(x));
+}
+
 inline void prefetch(const void* p) {
   _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }
@@ -164,6 +198,16 @@ inline void stream(bf16* p, F32 x) {
 
 inline void stream(f16* p, F32 x) {
   _mm_stream_si128(reinterpret_cast<__m128i*>(p), narrow_f16(x));
+}
+
+template <class T>
+inline void stream_pair(T* p, Pair x) {
+  stream(p, x.first);
+  stream(p + kLanes, x.second);
+}
+
+inline void stream_pair(bf16* p, Pair x) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), narrow_bf16(x));
 }
 
 inline void stream_fence() {

@@ -74,16 +74,19 @@ inline F32 widen_bf16(__m256i x) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
 }
 
-// Not VCVTNEPS2BF16, which flushes subnormals.
-inline __m256i narrow_bf16(F32 x) {
+// The bf16 result in the upper half of each lane, anything in the lower half. Not VCVTNEPS2BF16,
+// which flushes subnormals.
+inline __m512i round_bf16(F32 x) {
   const __m512i bits = _mm512_castps_si512(x);
-  const __m512i high = _mm512_srli_epi32(bits, 16);
-  const __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i carry = _mm512_add_epi32(_mm512_set1_epi32(0x7FFF), odd);
-  const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(bits, carry), 16);
   const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-  return _mm512_cvtepi32_epi16(
-      _mm512_mask_or_epi32(rounded, is_nan, high, _mm512_set1_epi32(0x40)));
+  return _mm512_mask_or_epi32(_mm512_add_epi32(bits, carry), is_nan, bits,
+                              _mm512_set1_epi32(0x400000));
+}
+
+inline __m256i narrow_bf16(F32 x) {
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(round_bf16(x), 16));
 }
 
 inline __m256i narrow_f16(F32 x) {
@@ -150,6 +153,38 @@ inline void store_partial(f16* p, F32 x, int count) {
   _mm256_mask_storeu_epi16(p, first_lanes(count), narrow_f16(x));
 }
 
+// Two vectors of neighbouring elements, in whatever order of lanes converts fastest.
+struct Pair {
+  F32 first;
+  F32 second;
+};
+
+template <class T>
+inline Pair load_pair(const T* p) {
+  return {load(p), load(p + kLanes)};
+}
+
+template <class T>
+inline void store_pair(T* p, Pair x) {
+  store(p, x.first);
+  store(p + kLanes, x.second);
+}
+
+inline Pair load_pair(const bf16* p) {
+  const __m512i x = _mm512_loadu_si512(p);
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(x, 16)),
+          _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(-0x10000)))};
+}
+
+inline __m512i narrow_bf16(Pair x) {
+  return _mm512_or_si512(_mm512_srli_epi32(round_bf16(x.first), 16),
+                         _mm512_and_si512(round_bf16(x.second), _mm512_set1_epi32(-0x10000)));
+}
+
+inline void store_pair(bf16* p, Pair x) {
+  _mm512_storeu_si512(p, narrow_bf16(x));
+}
+
 inline void prefetch(const void* p) {
   _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }
@@ -164,6 +199,16 @@ inline void stream(bf16* p, F32 x) {
 
 inline void stream(f16* p, F32 x) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(p), narrow_f16(x));
+}
+
+template <class T>
+inline void stream_pair(T* p, Pair x) {
+  stream(p, x.first);
+  stream(p + kLanes, x.second);
+}
+
+inline void stream_pair(bf16* p, Pair x) {
+  _mm512_stream_ps(reinterpret_cast<float*>(p), _mm512_castsi512_ps(narrow_bf16(x)));
 }
 
 inline void stream_fence() {

@@ -11,6 +11,8 @@
 //                         memory beyond is not touched
 //   stream                a store past the caches to an address that is a multiple of its own
 //                         kLanes elements; ordered for other threads by stream_fence()
+//   load_pair / …         2 · kLanes elements as two vectors: the even and the odd ones of bf16,
+//                         which need no shuffles, the lower and upper half of others
 #pragma once
 
 #include <cstdint>
@@ -74,6 +76,13 @@ inline U32 select(Mask mask, U32 yes, U32 no) {
   return (m & yes) | (~m & no);
 }
 
+// All ones where x > limit. Both below 2^31: signed, the one comparison that SSE2 has.
+inline U32 above(U32 x, uint32_t limit) {
+  using I32 = int32_t __attribute__((vector_size(16)));
+  const auto signed_limit = static_cast<int32_t>(limit);
+  return __builtin_bit_cast(U32, __builtin_bit_cast(I32, x) > signed_limit);
+}
+
 // x limited to [low, high]; NaN stays NaN.
 inline F32 clamp(F32 x, float low, float high) {
   const U32 raised = select(x < broadcast(low), bits_of(broadcast(low)), bits_of(x));
@@ -107,22 +116,27 @@ inline F32 widen_bf16(U32 x) {
   return float_of(x << 16);
 }
 
-inline U32 narrow_bf16(F32 x) {
+// The bf16 result in the upper half of each lane, anything in the lower half.
+inline U32 round_bf16(F32 x) {
   const U32 bits = bits_of(x);
-  const U32 rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
-  return select(x != x, (bits >> 16) | 0x40u, rounded);
+  return select(x != x, bits | 0x400000u, bits + 0x7FFFu + ((bits >> 16) & 1u));
+}
+
+inline U32 narrow_bf16(F32 x) {
+  return round_bf16(x) >> 16;
 }
 
 inline F32 widen_f16(U32 x) {
   const U32 magnitude = (x & 0x7FFFu) << 13;
-  const U32 normal = magnitude + (112u << 23);
   // A subnormal is its mantissa over 2^24: placed below 2^-14, which is then taken off, exactly.
   const F32 base = broadcast(0x1p-14f);
   const U32 subnormal = bits_of(float_of(magnitude + bits_of(base)) - base);
-  const U32 quiet = select(magnitude > (31u << 23), U32{} + 0x400000u, U32{});
-  const U32 special = (magnitude + (224u << 23)) | quiet;
-  const U32 finite = select(magnitude < (1u << 23), subnormal, normal);
-  return float_of(select(magnitude >= (31u << 23), special, finite) | ((x & 0x8000u) << 16));
+  // Infinity and NaN move up twice: from exponent 31 to 255.
+  const U32 special = above(magnitude, (31u << 23) - 1u) & (112u << 23);
+  const U32 quiet = above(magnitude, 31u << 23) & 0x400000u;
+  const U32 normal = (magnitude + (112u << 23) + special) | quiet;
+  const U32 value = select(above(magnitude, (1u << 23) - 1u), normal, subnormal);
+  return float_of(value | ((x & 0x8000u) << 16));
 }
 
 inline U32 narrow_f16(F32 x) {
@@ -199,6 +213,38 @@ inline void store_partial(T* p, F32 x, int count) {
   copy_lanes(p, lanes, count);
 }
 
+// Two vectors of neighbouring elements, in whatever order of lanes converts fastest.
+struct Pair {
+  F32 first;
+  F32 second;
+};
+
+template <class T>
+inline Pair load_pair(const T* p) {
+  return {load(p), load(p + kLanes)};
+}
+
+template <class T>
+inline void store_pair(T* p, Pair x) {
+  store(p, x.first);
+  store(p + kLanes, x.second);
+}
+
+inline Pair load_pair(const bf16* p) {
+  U32 x;
+  __builtin_memcpy(&x, p, sizeof x);
+  return {float_of(x << 16), float_of(x & 0xFFFF0000u)};
+}
+
+inline U32 narrow_bf16(Pair x) {
+  return (round_bf16(x.first) >> 16) | (round_bf16(x.second) & 0xFFFF0000u);
+}
+
+inline void store_pair(bf16* p, Pair x) {
+  const U32 narrowed = narrow_bf16(x);
+  __builtin_memcpy(p, &narrowed, sizeof narrowed);
+}
+
 inline void prefetch(const void* p) {
   __builtin_prefetch(p);
 }
@@ -218,6 +264,16 @@ inline void stream(T* p, F32 x) {
   _mm_stream_si64(reinterpret_cast<long long*>(p), static_cast<long long>(bits));
 }
 
+template <class T>
+inline void stream_pair(T* p, Pair x) {
+  stream(p, x.first);
+  stream(p + kLanes, x.second);
+}
+
+inline void stream_pair(bf16* p, Pair x) {
+  _mm_stream_si128(reinterpret_cast<__m128i*>(p), __builtin_bit_cast(__m128i, narrow_bf16(x)));
+}
+
 inline void stream_fence() {
   _mm_sfence();
 }
@@ -227,6 +283,11 @@ inline void stream_fence() {
 template <class T>
 inline void stream(T* p, F32 x) {
   store(p, x);
+}
+
+template <class T>
+inline void stream_pair(T* p, Pair x) {
+  store_pair(p, x);
 }
 
 inline void stream_fence() {}
