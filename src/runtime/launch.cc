@@ -13,8 +13,9 @@ Status launch(void* stream, TaskFn fn, const void* payload, size_t payload_bytes
     return fail(code::kInner, "a task payload of %zu bytes exceeds %zu", payload_bytes,
                 kMaxTaskPayload);
   }
-  return found->enqueue(TaskKind{.run = fn},
-                        [&](void* slot) { std::memcpy(slot, payload, payload_bytes); });
+  return found->enqueue(TaskKind{.run = fn}, [&](void* slot) {
+    if (payload_bytes > 0) std::memcpy(slot, payload, payload_bytes);
+  });
 }
 
 Status check_stream(void* stream) {

@@ -13,7 +13,7 @@ struct TaskKind {
   TaskFn run = nullptr;
   // Ends the payload's life, whether the task ran or was discarded. Null: plain bytes.
   void (*destroy)(void* payload) = nullptr;
-  // Runs even when the stream discards its work: others wait for its effect.
+  // Runs even when the stream discards its work: events still get their time, or are forgotten.
   bool always = false;
 };
 

@@ -18,17 +18,11 @@ struct Item {
   static inline std::atomic<int> alive{0};
 };
 
+// Tables are globals that are never destroyed; each test has its own.
 using Table = HandleTable<Item, 'i'>;
 
-// Tables are never destroyed; the chunks of these stay reachable from here.
-Table& fresh_table() {
-  static std::vector<Table*> tables;
-  tables.push_back(new Table);
-  return *tables.back();
-}
-
 TEST(HandleTable, FindsWhatWasInserted) {
-  Table& table = fresh_table();
+  static constinit Table table;
   void* handle = table.insert(7).handle();
   ASSERT_NE(handle, nullptr);
   ASSERT_TRUE(table.find(handle));
@@ -38,7 +32,7 @@ TEST(HandleTable, FindsWhatWasInserted) {
 }
 
 TEST(HandleTable, GarbageIsNoHandle) {
-  Table& table = fresh_table();
+  static constinit Table table;
   void* handle = table.insert(7).handle();
   int local = 0;
   const auto bits = reinterpret_cast<uintptr_t>(handle);
@@ -60,7 +54,7 @@ TEST(HandleTable, GarbageIsNoHandle) {
 }
 
 TEST(HandleTable, TakenHandleStaysStaleWhenItsSlotIsReused) {
-  Table& table = fresh_table();
+  static constinit Table table;
   std::set<void*> seen;
   for (int i = 0; i < 1000; ++i) {
     void* handle = table.insert(i).handle();
@@ -73,7 +67,7 @@ TEST(HandleTable, TakenHandleStaysStaleWhenItsSlotIsReused) {
 }
 
 TEST(HandleTable, PinKeepsATakenObjectAlive) {
-  Table& table = fresh_table();
+  static constinit Table table;
   const int before = Item::alive;
   auto first = table.insert(3);
   auto second = first.share();
@@ -87,7 +81,7 @@ TEST(HandleTable, PinKeepsATakenObjectAlive) {
 }
 
 TEST(HandleTable, CountsWhatIsAvailable) {
-  Table& table = fresh_table();
+  static constinit Table table;
   const uint32_t all = table.available();
   void* handle = table.insert(1).handle();
   EXPECT_EQ(table.available(), all - 1);
@@ -96,7 +90,7 @@ TEST(HandleTable, CountsWhatIsAvailable) {
 }
 
 TEST(HandleTable, ForEachVisitsExactlyTheLiving) {
-  Table& table = fresh_table();
+  static constinit Table table;
   std::vector<void*> handles;
   for (int i = 0; i < 300; ++i) handles.push_back(table.insert(i).handle());
   for (size_t i = 0; i < handles.size(); i += 3) EXPECT_TRUE(table.take(handles[i]));
@@ -112,7 +106,7 @@ TEST(HandleTable, ForEachVisitsExactlyTheLiving) {
 }
 
 TEST(HandleTable, GrowthLeavesOldHandlesValid) {
-  Table& table = fresh_table();
+  static constinit Table table;
   std::vector<void*> handles;
   for (int i = 0; i < 20000; ++i) handles.push_back(table.insert(i).handle());
   for (int i = 0; i < 20000; ++i) {
@@ -124,7 +118,7 @@ TEST(HandleTable, GrowthLeavesOldHandlesValid) {
 // Several threads look up, take and insert at once: each handle is taken exactly once and a pin
 // never sees an object that is gone.
 TEST(HandleTable, ConcurrentTakersNeverBothSucceed) {
-  Table& table = fresh_table();
+  static constinit Table table;
   const int before = Item::alive;
   constexpr int kHandles = 2000;
   std::vector<void*> handles;
