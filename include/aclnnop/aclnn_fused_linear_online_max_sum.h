@@ -20,8 +20,9 @@ extern "C" {
 //   input                            FLOAT16, BF16 [N,H]  X, H ≤ 65534
 //   weight                           as input [V,H]       W, V > 0
 //   target                           INT32, INT64 [N]     ids in the whole vocabulary
-//   vocabStartIndex, vocabEndIndex   this rank owns start ≤ id < end; 0 ≤ start ≤ end,
-//                                    end − start ≤ V
+//   vocabStartIndex, vocabEndIndex   this rank owns start ≤ id < end; 0 ≤ start ≤ end. Not
+//                                    compared with V: all rows enter max and sum, and an owned id
+//                                    without a row has predicted logit −infinity
 //   logitsMaxLocalOut                FLOAT [N]
 //   sumExpLogitsLocalOut             FLOAT [N]
 //   predictedLogitsLocalOut          FLOAT [N]            0 where the target is not owned

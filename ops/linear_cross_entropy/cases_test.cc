@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <cfenv>
 #include <cmath>
 
 #include "linear_cross_entropy/test_problem.h"
@@ -163,6 +164,18 @@ TEST(GradCases, F11TwentyRuns) {
     ASSERT_EQ(p.input_grad.bytes(), input_grad);
     ASSERT_EQ(p.weight_grad.bytes(), weight_grad);
   }
+}
+
+// Operators run in the default floating-point environment, whatever the caller's: a rounding mode
+// set before the stream exists would reach its thread.
+TEST(GradCases, CallersRoundingModeDoesNotMatter) {
+  Problem p({33, 31, 251}, {});
+  p.run();
+  const std::vector<unsigned char> expected = p.input_grad.bytes();
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  p.run();
+  ASSERT_EQ(std::fesetround(FE_TONEAREST), 0);
+  EXPECT_EQ(p.input_grad.bytes(), expected);
 }
 
 // --- the reference itself ------------------------------------------------------------------------

@@ -50,8 +50,7 @@ void write_softmax(const CrossEntropyPlan& plan, int64_t token, int64_t col, int
                    float* chunk) {
   const CrossEntropyArgs& args = plan.args;
   const int64_t bytes = dtype_size(args.logits.dtype);
-  const int64_t offset = token * args.logits.row_stride + col * args.logits.col_stride;
-  const void* in = static_cast<const char*>(args.logits.data) + offset * bytes;
+  const void* in = element(args.logits, token, col);
   float* out = &at<float>(args.softmax, token, col);
   const SoftmaxFn softmax = plan.kernels->softmax[plan.logits_type];
   const TokenRow row = token_row(args, token);

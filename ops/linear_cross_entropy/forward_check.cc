@@ -38,18 +38,18 @@ Status check_types(const OnlineMaxSumTensors& t) {
   return require_same_dtype(t.logits, "vocabParallelLogitsOutOptional", t.input, "input");
 }
 
-// Applies `check(tensor, name)` to every tensor given, in prototype order.
+// Applies `check(tensor, name, rank)` to every tensor given, in prototype order.
 template <class Check>
 Status for_each_tensor(const OnlineMaxSumTensors& t, Check check) {
-  NPULESS_TRY(check(t.input, "input"));
-  NPULESS_TRY(check(t.weight, "weight"));
-  NPULESS_TRY(check(t.target, "target"));
-  NPULESS_TRY(check(t.logits_max, "logitsMaxLocalOut"));
-  NPULESS_TRY(check(t.sum_exp, "sumExpLogitsLocalOut"));
-  NPULESS_TRY(check(t.predicted, "predictedLogitsLocalOut"));
-  NPULESS_TRY(check(t.target_mask, "targetMaskOut"));
-  NPULESS_TRY(check(t.masked_target, "maskedTargetOut"));
-  return t.logits == nullptr ? Status() : check(t.logits, "vocabParallelLogitsOutOptional");
+  NPULESS_TRY(check(t.input, "input", 2));
+  NPULESS_TRY(check(t.weight, "weight", 2));
+  NPULESS_TRY(check(t.target, "target", 1));
+  NPULESS_TRY(check(t.logits_max, "logitsMaxLocalOut", 1));
+  NPULESS_TRY(check(t.sum_exp, "sumExpLogitsLocalOut", 1));
+  NPULESS_TRY(check(t.predicted, "predictedLogitsLocalOut", 1));
+  NPULESS_TRY(check(t.target_mask, "targetMaskOut", 1));
+  NPULESS_TRY(check(t.masked_target, "maskedTargetOut", 1));
+  return t.logits == nullptr ? Status() : check(t.logits, "vocabParallelLogitsOutOptional", 2);
 }
 
 Status check_shapes(const OnlineMaxSumTensors& t) {
@@ -87,36 +87,25 @@ Status check_outputs(const OnlineMaxSumTensors& t) {
   return require_distinct(t.logits, "vocabParallelLogitsOutOptional");
 }
 
-// A range longer than the shard would own ids that have no row.
 Status check_range(const OnlineMaxSumTensors& t) {
   const auto start = static_cast<long long>(t.vocab_start);
   const auto end = static_cast<long long>(t.vocab_end);
   if (start < 0) {
     return fail(code::kParamInvalid, "vocabStartIndex must be at least 0, got %lld", start);
   }
-  if (end < start) {
-    return fail(code::kParamInvalid,
-                "vocabEndIndex must be at least vocabStartIndex %lld, got %lld", start, end);
-  }
-  const auto rows = static_cast<long long>(t.weight->view.dims[0]);
-  if (end - start <= rows) return {};
-  return fail(code::kParamInvalid,
-              "vocabEndIndex - vocabStartIndex must be at most the %lld rows of weight, got %lld",
-              rows, end - start);
-}
-
-bool is_matrix(const OnlineMaxSumTensors& t, const aclTensor* tensor) {
-  return tensor == t.input || tensor == t.weight || tensor == t.logits;
+  if (end >= start) return {};
+  return fail(code::kParamInvalid, "vocabEndIndex must be at least vocabStartIndex %lld, got %lld",
+              start, end);
 }
 
 template <class Check>
 Status for_each_tensor(const CrossEntropyTensors& t, Check check) {
-  NPULESS_TRY(check(t.logits_max, "logitsMax"));
-  NPULESS_TRY(check(t.sum_exp, "sumExpLogits"));
-  NPULESS_TRY(check(t.predicted, "predictedLogits"));
-  if (t.logits != nullptr) NPULESS_TRY(check(t.logits, "vocabParallelLogitsOptional"));
-  NPULESS_TRY(check(t.loss, "lossOut"));
-  return t.logits == nullptr ? Status() : check(t.softmax, "softMaxOutOptional");
+  NPULESS_TRY(check(t.logits_max, "logitsMax", 1));
+  NPULESS_TRY(check(t.sum_exp, "sumExpLogits", 1));
+  NPULESS_TRY(check(t.predicted, "predictedLogits", 1));
+  if (t.logits != nullptr) NPULESS_TRY(check(t.logits, "vocabParallelLogitsOptional", 2));
+  NPULESS_TRY(check(t.loss, "lossOut", 1));
+  return t.logits == nullptr ? Status() : check(t.softmax, "softMaxOutOptional", 2);
 }
 
 Status check_pointers(const CrossEntropyTensors& t) {
@@ -158,16 +147,27 @@ Status check_shapes(const CrossEntropyTensors& t) {
   return require_distinct(t.softmax, "softMaxOutOptional");
 }
 
+template <class Tensors>
+Status check_formats(const Tensors& t) {
+  return for_each_tensor(
+      t, [](const aclTensor* tensor, const char* name, int) { return require_nd(tensor, name); });
+}
+
+template <class Tensors>
+Status check_layouts(const Tensors& t) {
+  NPULESS_TRY(for_each_tensor(t, require_rank));
+  return for_each_tensor(t, [](const aclTensor* tensor, const char* name, int) {
+    return require_addressable(tensor, name);
+  });
+}
+
 }  // namespace
 
 Status check_online_max_sum(const OnlineMaxSumTensors& t) {
   NPULESS_TRY(check_pointers(t));
   NPULESS_TRY(check_types(t));
-  NPULESS_TRY(for_each_tensor(t, require_nd));
-  NPULESS_TRY(for_each_tensor(t, [&](const aclTensor* tensor, const char* name) {
-    return require_rank(tensor, name, is_matrix(t, tensor) ? 2 : 1);
-  }));
-  NPULESS_TRY(for_each_tensor(t, require_addressable));
+  NPULESS_TRY(check_formats(t));
+  NPULESS_TRY(check_layouts(t));
   NPULESS_TRY(check_shapes(t));
   NPULESS_TRY(check_outputs(t));
   return check_range(t);
@@ -193,15 +193,12 @@ OnlineMaxSumArgs unpack_online_max_sum(const OnlineMaxSumTensors& t) {
 Status check_cross_entropy(const CrossEntropyTensors& t) {
   NPULESS_TRY(check_pointers(t));
   NPULESS_TRY(check_types(t));
-  NPULESS_TRY(for_each_tensor(t, require_nd));
+  NPULESS_TRY(check_formats(t));
   if (!(t.label_smoothing == 0.0f)) {
     return fail(code::kParamInvalid, "labelSmoothing must be 0, got %g",
                 static_cast<double>(t.label_smoothing));
   }
-  NPULESS_TRY(for_each_tensor(t, [&](const aclTensor* tensor, const char* name) {
-    return require_rank(tensor, name, tensor == t.logits || tensor == t.softmax ? 2 : 1);
-  }));
-  NPULESS_TRY(for_each_tensor(t, require_addressable));
+  NPULESS_TRY(check_layouts(t));
   return check_shapes(t);
 }
 

@@ -82,8 +82,7 @@ TEST(MaxSumRefusals, Ranges) {
     int64_t start, end;
     const char* word;
   };
-  for (const Range& r : {Range{-1, 3, "vocabStartIndex"}, Range{5, 4, "vocabEndIndex"},
-                         Range{0, 129, "vocabEndIndex"}, Range{0, INT64_MAX, "vocabEndIndex"}}) {
+  for (const Range& r : {Range{-1, 3, "vocabStartIndex"}, Range{5, 4, "vocabEndIndex"}}) {
     ForwardProblem p({9, 5, 128}, {});
     p.start = r.start;
     p.end = r.end;

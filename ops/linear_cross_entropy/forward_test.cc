@@ -132,6 +132,20 @@ TEST_F(MaxSum, RowsBeyondTheRangeCount) {
   p.expect_close();
 }
 
+// A range longer than the weight: an owned id without a row is infinitely improbable.
+TEST_F(MaxSum, OwnedTargetsWithoutARow) {
+  ForwardProblem p({3, 4, 50}, {.wide_index = true}, 0);
+  p.end = std::numeric_limits<int64_t>::max();
+  p.target.at<int64_t>(0) = 49;
+  p.target.at<int64_t>(1) = 50;
+  p.target.at<int64_t>(2) = int64_t{1} << 62;
+  p.run();
+  EXPECT_TRUE(std::isfinite(p.predicted.get(0)));
+  EXPECT_EQ(p.predicted.get(1), static_cast<double>(-kInfinity));
+  EXPECT_EQ(p.predicted.get(2), static_cast<double>(-kInfinity));
+  EXPECT_EQ(p.masked_target.at<int64_t>(2), int64_t{1} << 62);
+}
+
 // B4, B7 and infinities: a token's trouble stays its own.
 TEST_F(MaxSum, NonFiniteAndLargeLogits) {
   ForwardProblem p({12, 3, 600}, {});

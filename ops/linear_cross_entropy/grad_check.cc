@@ -50,32 +50,33 @@ Status check_types(const GradTensors& t) {
   return require_same_dtype(t.weight_grad, "weightGradOut", t.input, "input");
 }
 
-// Applies `check(tensor, name)` to every tensor that is used, in prototype order.
+// Applies `check(tensor, name, rank)` to every tensor that is used, in prototype order.
 template <class Check>
 Status for_each_tensor(const GradTensors& t, Check check) {
-  NPULESS_TRY(check(t.grad, "grad"));
-  NPULESS_TRY(check(t.input, "input"));
-  NPULESS_TRY(check(t.weight, "weight"));
-  NPULESS_TRY(check(t.target_mask, "targetMask"));
-  NPULESS_TRY(check(t.masked_target, "maskedTarget"));
+  NPULESS_TRY(check(t.grad, "grad", 1));
+  NPULESS_TRY(check(t.input, "input", 2));
+  NPULESS_TRY(check(t.weight, "weight", 2));
+  NPULESS_TRY(check(t.target_mask, "targetMask", 1));
+  NPULESS_TRY(check(t.masked_target, "maskedTarget", 1));
   if (t.softmax == nullptr) {
-    NPULESS_TRY(check(t.logits_max, "logitsMaxOptional"));
-    NPULESS_TRY(check(t.sum_exp, "sumExpLogitsOptional"));
+    NPULESS_TRY(check(t.logits_max, "logitsMaxOptional", 1));
+    NPULESS_TRY(check(t.sum_exp, "sumExpLogitsOptional", 1));
   } else {
-    NPULESS_TRY(check(t.softmax, "softmaxOptional"));
+    NPULESS_TRY(check(t.softmax, "softmaxOptional", 2));
   }
-  NPULESS_TRY(check(t.input_grad, "inputGradOut"));
-  return check(t.weight_grad, "weightGradOut");
+  NPULESS_TRY(check(t.input_grad, "inputGradOut", 2));
+  return check(t.weight_grad, "weightGradOut", 2);
 }
 
-bool is_matrix(const GradTensors& t, const aclTensor* tensor) {
-  return tensor == t.input || tensor == t.weight || tensor == t.softmax || tensor == t.input_grad ||
-         tensor == t.weight_grad;
+Status check_formats(const GradTensors& t) {
+  return for_each_tensor(
+      t, [](const aclTensor* tensor, const char* name, int) { return require_nd(tensor, name); });
 }
 
 Status check_ranks(const GradTensors& t) {
-  return for_each_tensor(t, [&](const aclTensor* tensor, const char* name) {
-    return require_rank(tensor, name, is_matrix(t, tensor) ? 2 : 1);
+  NPULESS_TRY(for_each_tensor(t, require_rank));
+  return for_each_tensor(t, [](const aclTensor* tensor, const char* name, int) {
+    return require_addressable(tensor, name);
   });
 }
 
@@ -131,13 +132,12 @@ bool starts_with(const char* text, const char* prefix) {
 Status check_grad(const GradTensors& t) {
   NPULESS_TRY(check_pointers(t));
   NPULESS_TRY(check_types(t));
-  NPULESS_TRY(for_each_tensor(t, require_nd));
+  NPULESS_TRY(check_formats(t));
   if (!(t.label_smoothing == 0.0f)) {
     return fail(code::kParamInvalid, "labelSmoothing must be 0, got %g",
                 static_cast<double>(t.label_smoothing));
   }
   NPULESS_TRY(check_ranks(t));
-  NPULESS_TRY(for_each_tensor(t, require_addressable));
   return check_shapes(t);
 }
 

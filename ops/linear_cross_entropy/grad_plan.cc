@@ -72,6 +72,7 @@ void book_workers(GradPlan& plan, Ledger& ledger) {
 Status plan_grad(const GradArgs& args, GradPlan& plan) {
   isa::Level level{};
   NPULESS_TRY(isa::active_level(level));
+  NPULESS_TRY(check_size(args.input.rows, args.input.cols, args.weight.rows));
   plan.args = args;
   plan.engine = &gemm::engine_for(level, args.input.dtype);
   plan.kernels = &kernels_for(level);

@@ -9,11 +9,6 @@
 namespace npuless::linear_cross_entropy {
 namespace {
 
-const void* element(const Matrix& m, int64_t row, int64_t col) {
-  const int64_t offset = row * m.row_stride + col * m.col_stride;
-  return static_cast<const char*>(m.data) + offset * dtype_size(m.dtype);
-}
-
 // Rows [first, first + count) of a matrix.
 Matrix rows_of(Matrix m, int64_t first, int64_t count) {
   m.data = const_cast<void*>(element(m, first, 0));

@@ -19,7 +19,8 @@ struct TokenRow {
 inline constexpr int64_t kNoTarget = -1;
 
 // out[j] = (exp(logits[j] − max) / sum − [j = target]) · grad, rounded once to the output type.
-// At the target it is (exp(…) − sum) / sum · grad: exact where the probability is close to 1.
+// At the target it is (exp(…) − sum) / sum · grad, exact where the probability is close to 1,
+// unless `divide` is set.
 using FromLogitsFn = void (*)(const float* logits, int64_t n, const TokenRow& row, int64_t target,
                               void* out);
 // out[j] = (softmax[j] − [j = target]) · grad, rounded once to the output type.

@@ -33,7 +33,9 @@ void grad_from_logits(const float* logits, int64_t n, const TokenRow& row, int64
   }
   if (target == kNoTarget) return;
   const float e = first_lane(exp(broadcast(logits[target] - row.max)));
-  put(d + target, (e - row.sum) / row.sum * row.grad);
+  // e − sum loses nothing near a probability of 1, but is no number where sum is infinite.
+  const float own = row.divide ? e / row.sum - 1.0f : (e - row.sum) / row.sum;
+  put(d + target, own * row.grad);
 }
 
 template <class T>

@@ -91,6 +91,18 @@ TEST(Kernels, SubnormalSumsDivide) {
   }
 }
 
+// exp / ∞ is 0, so the target's d is −1.
+TEST(Kernels, InfiniteSumAtTheTarget) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float logits[] = {1.0f, 0.5f};
+  for_each_level([&](const Kernels& kernels) {
+    float out[2];
+    kernels.grad_from_logits[kGradFloat32](logits, 2, {1.0f, kInfinity, 0.0f, true, 1.0f}, 0, out);
+    EXPECT_EQ(out[0], -1.0f);
+    EXPECT_EQ(out[1], 0.0f);
+  });
+}
+
 // Rows of every length up to two vectors: nothing past the end is written, in any output type.
 TEST(Kernels, TailsStopAtTheEnd) {
   for_each_level([&](const Kernels& kernels) {

@@ -2,6 +2,7 @@
 // step between gives the uncut loss and gradients.
 #include <gtest/gtest.h>
 
+#include <cfenv>
 #include <cmath>
 #include <limits>
 
@@ -103,6 +104,16 @@ TEST(Loss, WithoutLogitsSoftmaxIsUntouched) {
   p.run();
   p.expect_close();
   for (const unsigned char byte : p.softmax.bytes()) ASSERT_EQ(byte, 0xFF);
+}
+
+TEST(Loss, CallersRoundingModeDoesNotMatter) {
+  LossProblem p(50, 1, DType::kFloat32, false, false);
+  p.run();
+  const std::vector<unsigned char> expected = p.loss.bytes();
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  p.run();
+  ASSERT_EQ(std::fesetround(FE_TONEAREST), 0);
+  EXPECT_EQ(p.loss.bytes(), expected);
 }
 
 TEST(Loss, NoTokens) {

@@ -59,13 +59,15 @@ class MaxSumRun {
         plan_.targets.in(workspace_)[n] = owned ? id - args_.vocab_start : kNoTarget;
         plan_.max.in(workspace_)[n] = -std::numeric_limits<float>::infinity();
         plan_.sum.in(workspace_)[n] = 0.0f;
+        // Stays where the range is longer than the weight and the target has no row.
+        plan_.target_logit.in(workspace_)[n] = -std::numeric_limits<float>::infinity();
       }
     });
   }
 
   void reduce_panel() {
     Matrix weight = args_.weight;
-    weight.data = &at<uint16_t>(args_.weight, first_, 0);
+    weight.data = const_cast<void*>(element(args_.weight, first_, 0));
     weight.rows = length_;
     gemm::pack_b(engine_, plan_.threads, weight, true, nullptr,
                  plan_.packed_columns.in(workspace_));
@@ -81,7 +83,7 @@ class MaxSumRun {
     const int64_t stride = round_up(block.cols, engine_.nr);
     gemm::multiply(
         engine_,
-        {{&at<uint16_t>(args_.input, block.row, 0), args_.input.row_stride, args_.input.col_stride,
+        {{element(args_.input, block.row, 0), args_.input.row_stride, args_.input.col_stride,
           nullptr},
          gemm::source_of(args_.input.dtype),
          block.rows,
@@ -192,6 +194,7 @@ void book(const OnlineMaxSumArgs& args, OnlineMaxSumPlan& plan) {
 Status plan_online_max_sum(const OnlineMaxSumArgs& args, OnlineMaxSumPlan& plan) {
   isa::Level level{};
   NPULESS_TRY(isa::active_level(level));
+  NPULESS_TRY(check_size(args.input.rows, args.input.cols, args.weight.rows));
   plan.args = args;
   plan.engine = &gemm::engine_for(level, args.input.dtype);
   plan.kernels = &kernels_for(level);

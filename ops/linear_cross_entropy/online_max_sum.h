@@ -5,7 +5,8 @@
 //   z = X · Wᵀ                                       [N,V] in fp32, held only when asked for
 //   logitsMax[n]    = max over v of z[n,v]
 //   sumExp[n]       = Σ over v of exp(z[n,v] − logitsMax[n])
-//   predicted[n]    = z[n, id − start] − logitsMax[n] where start ≤ id < end, else 0
+//   predicted[n]    = z[n, id − start] − logitsMax[n] where start ≤ id < end, else 0; −infinity
+//                     where an owned id has no row, since the range may exceed V
 //   mask bit of n   = 0 where start ≤ id < end, else 1; bits past N are 1
 //   maskedTarget[n] = id − start where start ≤ id < end, else 0
 //

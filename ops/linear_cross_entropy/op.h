@@ -83,6 +83,10 @@ struct GradPlan {
 // The kernels of a level; avx512_bf16 gains none of its own.
 const Kernels& kernels_for(isa::Level level);
 
+// 161002 where a workspace for such a call could not be counted in 64 bits. Strides of 0 allow
+// tensors of any extent over little memory.
+Status check_size(int64_t tokens, int64_t hidden, int64_t vocab);
+
 // Rounds in[0, n) times `scale` into out[row, col…], whatever the strides of `out`.
 void narrow_into(NarrowFn narrow, const Matrix& out, int64_t row, int64_t col, int64_t n,
                  float scale, const float* in);

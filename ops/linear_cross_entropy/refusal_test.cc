@@ -142,6 +142,14 @@ TEST(GradRefusals, FormatMustBeNd) {
   aclDestroyTensor(nz);
 }
 
+// A rank belongs to the argument, not to the tensor: one tensor in two roles is judged in both.
+TEST(GradRefusals, OneTensorInTwoRoles) {
+  Problem p({128, 5, 128}, {.softmax_mode = true});
+  Problem::Handles handles(p);
+  handles.given[0] = handles.given[7];
+  expect_refused(handles, 161002, "grad");
+}
+
 // Elements that share an address would hold whatever was written last.
 TEST(GradRefusals, OutputsMustNotOverlap) {
   Problem p(kShape, {});
@@ -235,6 +243,35 @@ uint64_t workspace_of(const Case& c, bool softmax_mode) {
   EXPECT_EQ(aclDestroyAclOpExecutor(executor), 0);
   for (aclTensor* tensor : t) aclDestroyTensor(tensor);
   return bytes;
+}
+
+// Strides of 0 make tensors of any extent; sizes that 64 bits cannot hold are refused, in any form
+// that a product of them could overflow.
+TEST(GradWorkspace, ExtentsBeyondAnyMemoryAreRefused) {
+  uint16_t two_bytes = 0;
+  for (const int64_t tokens : {int64_t{1} << 62, int64_t{1} << 60, int64_t{1} << 45}) {
+    Problem p(kShape, {.dtype = DType::kFloat16});
+    Problem::Handles handles(p);
+    const int64_t matrix[] = {tokens, 5};
+    const int64_t flat[] = {0, 0};
+    const int64_t rows[] = {1, 0};
+    const auto make = [&](int rank, aclDataType type, const int64_t* strides) {
+      return aclCreateTensor(matrix, static_cast<uint64_t>(rank), type, strides, 0, ACL_FORMAT_ND,
+                             matrix, static_cast<uint64_t>(rank), &two_bytes);
+    };
+    aclTensor* wide[] = {make(1, ACL_FLOAT, flat), make(2, ACL_FLOAT16, flat),
+                         make(1, ACL_BOOL, flat), make(1, ACL_INT32, flat),
+                         make(2, ACL_FLOAT16, rows)};
+    handles.given[0] = handles.given[5] = handles.given[6] = wide[0];
+    handles.given[1] = wide[1];
+    handles.given[3] = wide[2];
+    handles.given[4] = wide[3];
+    handles.given[8] = wide[4];
+    uint64_t bytes = 0;
+    aclOpExecutor* executor = nullptr;
+    EXPECT_EQ(handles.phase1(&bytes, &executor), 161002);
+    for (aclTensor* tensor : wide) aclDestroyTensor(tensor);
+  }
 }
 
 // The size is a function of shape alone, the same on every call, and flat in the vocabulary: no

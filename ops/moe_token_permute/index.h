@@ -12,8 +12,8 @@
 // of slots have histograms of their own; where chunks begin depends on the number of slots alone,
 // so any number of threads gives the same order, which stability makes unique anyway.
 //
-// Cost: O(slots) per pass, three sequential reads of the ids in the first, one random read per slot
-// in the others. Workspace: two orders and a histogram per chunk.
+// Cost: O(slots) per pass, three sequential reads of the ids in the first, two random reads per
+// slot in the others. Workspace: two orders and a histogram per chunk.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,7 @@ enum class DType : int32_t {
 // Bytes of one element of any aclDataType value; 8 for a value without a meaning, 0 for
 // kUndefined and strings, as aclDataTypeSize answers.
 int64_t dtype_size(DType dtype);
-// "FLOAT16", "BFLOAT16", … as the operator pages spell them; "DT_<value>" is never needed since
-// unknown values answer "an unknown type".
+// "FLOAT16", "BFLOAT16", … as the operator pages spell them; "another type" for the rest.
 const char* dtype_name(DType dtype);
 
 // Storage types of the two 16-bit formats, distinct so that templates can tell them apart.

@@ -17,8 +17,9 @@ constexpr int kMaxThreads = 1024;
 
 int default_threads() {
   if (const char* text = std::getenv("NPULESS_NUM_THREADS")) {
-    const long value = std::strtol(text, nullptr, 10);
-    if (value >= 1 && value <= kMaxThreads) return static_cast<int>(value);
+    char* end = nullptr;
+    const long value = std::strtol(text, &end, 10);
+    if (*end == '\0' && value >= 1 && value <= kMaxThreads) return static_cast<int>(value);
   }
   return tbb::this_task_arena::max_concurrency();
 }
@@ -82,9 +83,13 @@ namespace detail {
 
 void run_workers(int workers, void (*loop)(void* context, int worker), void* context) {
   if (workers == 1) return loop(context, 0);
+  // Isolated: a thread that waits for this loop's last pieces must not pick up a long loop of
+  // another stream meanwhile.
   pool().arena().execute([&] {
-    tbb::parallel_for(
-        0, workers, [&](int worker) { loop(context, worker); }, tbb::simple_partitioner());
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_for(
+          0, workers, [&](int worker) { loop(context, worker); }, tbb::simple_partitioner());
+    });
   });
 }
 

@@ -40,4 +40,11 @@ T& at(const Matrix& m, int64_t row, int64_t col) {
   return static_cast<T*>(m.data)[row * m.row_stride + col * m.col_stride];
 }
 
+// Address of an element of any type; of an empty matrix, whose address may be null, just that.
+inline const void* element(const Matrix& m, int64_t row, int64_t col) {
+  if (m.rows == 0 || m.cols == 0) return m.data;
+  const int64_t offset = row * m.row_stride + col * m.col_stride;
+  return static_cast<const char*>(m.data) + offset * dtype_size(m.dtype);
+}
+
 }  // namespace npuless

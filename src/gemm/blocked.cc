@@ -19,11 +19,6 @@ int64_t source_bytes(Source source) {
   return source == Source::kFloat32 ? 4 : 2;
 }
 
-const void* element(const Matrix& m, int64_t row, int64_t col) {
-  const int64_t offset = row * m.row_stride + col * m.col_stride;
-  return static_cast<const char*>(m.data) + offset * dtype_size(m.dtype);
-}
-
 // The product over an empty k.
 void sum_nothing(const Engine& engine, int64_t rows, int64_t cols, float* c, int64_t c_stride,
                  bool accumulate) {
@@ -96,6 +91,7 @@ void multiply(const Engine& engine, const Rows& a, const unsigned char* b, int64
     const int64_t depth = min64(engine.kc, a.k - k);
     Operand part = a.operand;
     part.data = static_cast<const char*>(part.data) + k * part.k_stride * source_bytes(a.source);
+    if (part.k_scale != nullptr) part.k_scale += k;
     pack(part, a.rows, depth, engine.mr, block);
     engine.multiply({a.rows, cols, depth, block, b + k * engine.nr * engine.element_bytes,
                      panel_stride(engine, depth, engine.mr), panel_stride(engine, a.k, engine.nr),

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/guard.h"
+#include "base/parallel.h"
 #include "base/spin.h"
 #include "runtime/stream.h"
 
@@ -58,6 +59,8 @@ Status Stream::start_locked() {
 }
 
 void Stream::work() {
+  // A thread starts with its creator's flush-to-zero and rounding modes.
+  const detail::DefaultFpEnv env;
   std::unique_lock lock(mutex_);
   while (Task* task = next_task(lock)) {
     const bool skip = !task->kind.always && skips_locked();
