@@ -15,11 +15,26 @@ template <class T>
 constexpr int kLinePairs = kLineBytes / (2 * kLanes * static_cast<int>(sizeof(T)));
 template <class T>
 constexpr int kPairs = kLinePairs<T> > 2 ? kLinePairs<T> : 2;
+template <class T>
+constexpr int64_t kBlockColumns = kPairs<T> * 2 * kLanes;
 
 // Row of slot `slot`, or -1 when it is skipped.
 inline int64_t row_of(const Slots& slots, int64_t slot) {
   const int64_t row = slots.indices[slot * slots.stride] - slots.first_index;
   return row >= 0 && row < slots.rows ? row : -1;
+}
+
+// How far ahead rows are fetched: a few lines each, so that the processor's window of instructions
+// does not limit how many are on their way.
+constexpr int64_t kAheadBytes = 4 * kLineBytes;
+
+template <class T>
+constexpr int64_t kAhead = kAheadBytes / static_cast<int64_t>(sizeof(T));
+
+inline void prefetch_bytes(const void* begin, int64_t bytes) {
+  for (int64_t byte = 0; byte < bytes; byte += kLineBytes) {
+    prefetch(static_cast<const char*>(begin) + byte);
+  }
 }
 
 // The rows that one token sums, in slot order.
@@ -32,21 +47,22 @@ struct Addends {
   float start;
 };
 
-// Fetches the rows' first lines, whose place the hardware prefetchers cannot guess; they find the
-// rest of a row by themselves. `weights` are the token's.
+// Fetches the starts of the rows, whose place the hardware prefetchers cannot guess. `weights` are
+// the token's.
 template <class T, bool WEIGHTED>
 inline void find_addends(const Slots& slots, const RowSum& sum, int64_t token, const float* weights,
                          Addends<T, WEIGHTED>& addends) {
   const T* data = static_cast<const T*>(sum.rows.data);
   addends.count = 0;
   addends.start = 0.0f;
+  const int64_t row_bytes = sum.cols * static_cast<int64_t>(sizeof(T));
+  const int64_t start_bytes = row_bytes < kAheadBytes ? row_bytes : kAheadBytes;
   for (int64_t j = 0; j < slots.topk; ++j) {
     const int64_t row = row_of(slots, token * slots.topk + j);
     if (row < 0 || (WEIGHTED && weights[j] == 0.0f)) continue;
     if (j == 0) addends.start = -0.0f;
     const T* address = data + row * sum.rows.row_stride;
-    prefetch(address);
-    prefetch(reinterpret_cast<const char*>(address) + kLineBytes);
+    prefetch_bytes(address, start_bytes);
     if constexpr (WEIGHTED) addends.weights[addends.count] = weights[j];
     addends.rows[addends.count++] = address;
   }
@@ -59,12 +75,15 @@ inline F32 weigh(const Addends<T, WEIGHTED>& addends, int k, F32 x) {
   return x;
 }
 
-template <bool STREAM, class T, bool WEIGHTED>
+template <bool STREAM, bool AHEAD, class T, bool WEIGHTED>
 inline void sum_block(const Addends<T, WEIGHTED>& addends, int64_t column, T* out) {
   Pair sums[kPairs<T>];
   for (Pair& sum : sums) sum = {broadcast(addends.start), broadcast(addends.start)};
   for (int k = 0; k < addends.count; ++k) {
     const T* row = addends.rows[k] + column;
+    if constexpr (AHEAD) {
+      prefetch_bytes(row + kAhead<T>, kBlockColumns<T> * static_cast<int64_t>(sizeof(T)));
+    }
     for (int p = 0; p < kPairs<T>; ++p) {
       const Pair x = load_pair(row + p * 2 * kLanes);
       sums[p].first = add(sums[p].first, weigh(addends, k, x.first));
@@ -113,10 +132,15 @@ inline int64_t columns_to_line(const T* out, int64_t cols) {
 
 template <bool STREAM, class T, bool WEIGHTED>
 inline void sum_token(const Addends<T, WEIGHTED>& addends, int64_t cols, T* out) {
-  constexpr int64_t kBlock = kPairs<T> * 2 * kLanes;
+  constexpr int64_t kBlock = kBlockColumns<T>;
   int64_t column = STREAM ? columns_to_line(out, cols) : 0;
   sum_ragged(addends, 0, column, out);
-  for (; column + kBlock <= cols; column += kBlock) sum_block<STREAM>(addends, column, out);
+  for (; column + kBlock + kAhead<T> <= cols; column += kBlock) {
+    sum_block<STREAM, true>(addends, column, out);
+  }
+  for (; column + kBlock <= cols; column += kBlock) {
+    sum_block<STREAM, false>(addends, column, out);
+  }
   sum_ragged(addends, column, cols, out);
 }
 
