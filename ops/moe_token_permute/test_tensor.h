@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -21,12 +22,12 @@ struct Layout {
   int64_t offset = 0;
 };
 
+// Without elements all strides are 1: the dims beside the empty one may be too large to multiply.
 inline Layout contiguous(const std::vector<int64_t>& dims) {
   Layout layout;
   layout.strides.assign(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) {
-    layout.strides[i - 1] = layout.strides[i] * max64(dims[i], 1);
-  }
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return layout;
+  for (size_t i = dims.size(); i-- > 1;) layout.strides[i - 1] = layout.strides[i] * dims[i];
   return layout;
 }
 
@@ -36,12 +37,7 @@ class TestTensor {
 
   TestTensor(DType dtype, std::vector<int64_t> dims, Layout layout)
       : dtype_(dtype), dims_(std::move(dims)), layout_(std::move(layout)) {
-    int64_t elements = layout_.offset + 1;
-    for (size_t i = 0; i < dims_.size(); ++i) {
-      if (dims_[i] == 0) elements = 0;
-      if (elements > 0) elements += (dims_[i] - 1) * layout_.strides[i];
-    }
-    map(elements * dtype_size(dtype));
+    map(extent() * dtype_size(dtype));
     handle_ = aclCreateTensor(dims_.data(), dims_.size(), static_cast<aclDataType>(dtype_),
                               layout_.strides.data(), layout_.offset, ACL_FORMAT_ND, dims_.data(),
                               dims_.size(), data_);
@@ -57,6 +53,7 @@ class TestTensor {
   aclTensor* handle() const { return handle_; }
   int64_t dim(size_t axis) const { return dims_[axis]; }
   int64_t count() const {
+    if (empty()) return 0;
     int64_t elements = 1;
     for (const int64_t dim : dims_) elements *= dim;
     return elements;
@@ -91,6 +88,16 @@ class TestTensor {
   std::vector<unsigned char> bytes() const { return {pages_, pages_ + mapped_}; }
 
  private:
+  bool empty() const { return std::find(dims_.begin(), dims_.end(), 0) != dims_.end(); }
+
+  // Elements from the start of the storage to the last one of the tensor.
+  int64_t extent() const {
+    if (empty()) return 0;
+    int64_t elements = layout_.offset + 1;
+    for (size_t i = 0; i < dims_.size(); ++i) elements += (dims_[i] - 1) * layout_.strides[i];
+    return elements;
+  }
+
   static int64_t page() { return sysconf(_SC_PAGESIZE); }
 
   void map(int64_t size) {
