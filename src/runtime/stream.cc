@@ -107,14 +107,17 @@ Status Stream::take_failure(uint64_t position) {
   return Status(code);
 }
 
-void Stream::discard_queued() {
+uint64_t Stream::discard_queued() {
+  uint64_t last = 0;
   StreamPin awaited;
   {
     const std::lock_guard lock(mutex_);
-    discard_until_.store(submitted_.load(std::memory_order_relaxed), std::memory_order_release);
+    last = submitted_.load(std::memory_order_relaxed);
+    discard_until_.store(last, std::memory_order_release);
     awaited = awaited_.share();
   }
   if (awaited) awaited->notify_waiters();
+  return last;
 }
 
 void Stream::notify_waiters() {
@@ -123,8 +126,7 @@ void Stream::notify_waiters() {
 }
 
 void Stream::abort() {
-  discard_queued();
-  wait_reached(submitted(), kForever);
+  wait_reached(discard_queued(), kForever);
 }
 
 void Stream::shut_down(bool discard) {

@@ -115,7 +115,8 @@ class Stream {
   Status skipped() const;
   void finish_locked(Task* task, Status status);
   void keep_failure_locked(Status status, uint64_t position);
-  void discard_queued();
+  // The position of the last task that it discards.
+  uint64_t discard_queued();
   void notify_waiters();
 
   const StreamOptions options_;

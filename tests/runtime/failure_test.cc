@@ -1,4 +1,5 @@
 // Errors of queued work: when they are reported, with which sentence, and what follows.
+#include <future>
 #include <new>
 #include <string>
 
@@ -170,6 +171,38 @@ TEST_F(StreamTest, AbortDropsQueuedWorkAndSaysSo) {
   EXPECT_EQ(ran, 1);
   EXPECT_EQ(aclrtStreamStop(stream), 0);
   EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+}
+
+// Aborting a stream that waits for another needs the other's mutex for a moment. The test holds it
+// and queues work in that moment.
+TEST_F(StreamTest, AbortDoesNotWaitForWorkQueuedMeanwhile) {
+  aclrtStream source = nullptr;
+  aclrtEvent event = nullptr;
+  ASSERT_EQ(aclrtCreateStream(&source), 0);
+  ASSERT_EQ(aclrtCreateEvent(&event), 0);
+  Gate source_gate;
+  source_gate.hold(source);
+  ASSERT_EQ(aclrtRecordEvent(event, source), 0);
+  ASSERT_EQ(aclrtStreamWaitEvent(stream, event), 0);
+  std::this_thread::sleep_for(milliseconds(20));  // the stream waits now
+
+  const StreamPin pin = streams().find(stream);
+  Gate later;
+  std::future<void> aborted;
+  const auto fill = [&](void*) {
+    aborted = std::async(std::launch::async, [&] { pin->abort(); });
+    std::this_thread::sleep_for(milliseconds(20));  // it has discarded
+    later.hold(stream);
+  };
+  const TaskKind nothing{.run = [](void*) { return Status(); }};
+  EXPECT_TRUE(streams().find(source)->enqueue(nothing, fill).ok());
+  EXPECT_EQ(aborted.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+  later.open();
+  aborted.wait();
+  EXPECT_EQ(aclrtSynchronizeStream(stream), 107023);
+  source_gate.open();
+  EXPECT_EQ(aclrtDestroyStream(source), 0);
+  EXPECT_EQ(aclrtDestroyEvent(event), 0);
 }
 
 TEST_F(StreamTest, DiscardedWorkLetsGoOfWhatItHeld) {
