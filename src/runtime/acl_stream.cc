@@ -29,6 +29,7 @@ Status destroy(aclrtStream handle, bool discard) {
   if (stream && stream->options().is_default) {
     return fail(code::kRtParamInvalid, "a default stream goes with its context");
   }
+  if (stream) NPULESS_TRY(stream->refuse_orphan());
   if (stream && destroy_stream(handle, discard)) return {};
   return fail(code::kRtInvalidHandle, "%p is not a stream, or no longer", handle);
 }

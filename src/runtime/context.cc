@@ -68,9 +68,13 @@ Status create_stream(const ContextPin& context, uint32_t priority, uint32_t flag
 }
 
 bool destroy_stream(const void* handle, bool discard) {
-  const StreamPin stream = streams().take(handle);
+  StreamPin stream = streams().take(handle);
   if (!stream) return false;
-  stream->shut_down(discard);
+  if (stream->is_orphan()) {
+    Stream::abandon(std::move(stream));
+  } else {
+    stream->shut_down(discard);
+  }
   return true;
 }
 

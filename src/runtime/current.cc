@@ -40,10 +40,10 @@ Status find_stream(void* handle, StreamPin* stream) {
   NPULESS_TRY(current_context(&context));
   if (handle == nullptr) {
     *stream = streams().find(context->default_stream);
-    if (*stream) return {};
+    if (*stream) return (*stream)->refuse_orphan();
     return fail(code::kRtContextNull, "the current context is being destroyed");
   }
-  if ((*stream)->options().context == context.handle()) return {};
+  if ((*stream)->options().context == context.handle()) return (*stream)->refuse_orphan();
   return fail(code::kRtStreamContext, "stream %d belongs to another context than the current one",
               (*stream)->id());
 }

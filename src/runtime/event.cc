@@ -79,6 +79,7 @@ Status Event::synchronize(Deadline deadline) const {
     if (kind_ == EventKind::kReusable) return {};
     return fail(code::kRtInternal, "event %u was never recorded", id_);
   }
+  NPULESS_TRY(last.stream->refuse_orphan());
   if (!last.stream->wait_reached(last.position, deadline)) {
     return fail(code::kEventSyncTimeout, "event %u was not reached before the timeout", id_);
   }
@@ -135,6 +136,7 @@ Status wait_event(const EventPin& event, const StreamPin& stream, std::chrono::m
     if (event->kind() == EventKind::kReusable) return {};
     return fail(code::kRtParamInvalid, "event %u was never recorded", event->id());
   }
+  NPULESS_TRY(last.stream->refuse_orphan());
   // The stream's own worker runs this, so the stream outlives it.
   return stream->post([pending = PendingWait(event.share()), self = stream.get(),
                        source = std::move(last.stream), position = last.position, limit] {

@@ -19,8 +19,9 @@ using TaskFn = Status (*)(void* payload);
 // Queues `fn(copy of payload)` behind everything queued on `stream` so far and returns.
 // `stream` is an aclrtStream; null means the current context's default stream. With
 // ASCEND_LAUNCH_BLOCKING=1 it returns after the task ended, with the task's status.
-// Allocates nothing in the steady state. Errors: 107002 no current context, 107017 not a stream or
-// a destroyed one, 107003 a stream of another context, 207001 no memory for a task slot.
+// Allocates nothing in the steady state. Errors: 107002 no current context, 107017 not a stream, a
+// destroyed one or one of the process that this one was forked from, 107003 a stream of another
+// context, 207001 no memory for a task slot.
 Status launch(void* stream, TaskFn fn, const void* payload, size_t payload_bytes);
 
 // 107002… as launch() would answer for this stream, without queueing anything.

@@ -88,6 +88,7 @@ Status Stream::wait_for(const StreamPin& source, uint64_t position, Deadline dea
 }
 
 Status Stream::synchronize(Deadline deadline) {
+  NPULESS_TRY(refuse_orphan());
   const uint64_t position = submitted();
   if (!wait_reached(position, deadline)) {
     return fail(code::kStreamSyncTimeout, "stream %d still has unfinished work after the timeout",
@@ -137,6 +138,17 @@ void Stream::shut_down(bool discard) {
   }
   work_ready_.notify_one();
   if (worker_.joinable()) worker_.join();
+}
+
+void Stream::abandon(StreamPin orphan) {
+  Stream& stream = *orphan;
+  stream.kept_ = std::move(orphan);
+}
+
+Status Stream::refuse_orphan() const {
+  if (!is_orphan()) return {};
+  return fail(code::kRtInvalidHandle,
+              "stream %d belongs to the process that this one was forked from", id_);
 }
 
 }  // namespace npuless::runtime

@@ -4,6 +4,10 @@
 // "Reached p" means that the first p tasks ended, and it is all that synchronising calls and events
 // need to know. The first failure since the last report stays with the stream, with its sentence,
 // until a synchronising call that covers its position takes it.
+//
+// A forked child inherits the streams of its parent without their workers: orphans. They are
+// refused, never waited for and never destroyed: a mutex may be locked forever, and a condition
+// variable's destructor would wait for the worker that sleeps in it.
 #pragma once
 
 #include <array>
@@ -58,6 +62,12 @@ class Stream {
   // Waits for the queued work, or discards it, and joins the worker. Called once, by whoever took
   // the stream out of the table; later tasks are refused.
   void shut_down(bool discard);
+  // What is done to an orphan instead.
+  static void abandon(StreamPin orphan);
+
+  bool is_orphan() const;
+  // 107017 for an orphan.
+  Status refuse_orphan() const;
 
   // Queues a task whose payload `fill(void*)` writes.
   template <class Fill>
@@ -128,6 +138,7 @@ class Stream {
   std::atomic<uint64_t> discard_until_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
+  std::atomic<uint32_t> process_{0};  // that has the worker, as numbered in stream_worker.cc
 
   std::mutex mutex_;
   std::condition_variable work_ready_;
@@ -138,6 +149,7 @@ class Stream {
   StreamPin awaited_;              // the stream that the running task waits for
   Failure failure_;
   std::thread worker_;
+  StreamPin kept_;  // an abandoned stream keeps itself
 };
 
 // --- templates ----------------------------------------------------------------------------------

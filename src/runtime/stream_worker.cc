@@ -33,6 +33,16 @@ class BlockSignals {
   sigset_t saved_;
 };
 
+// The number of this process in a line of forks.
+std::atomic<uint32_t> this_process{1};
+
+bool count_forks() {
+  static const bool counted = pthread_atfork(nullptr, nullptr, [] {
+                                this_process.fetch_add(1, std::memory_order_relaxed);
+                              }) == 0;
+  return counted;
+}
+
 Status run_task(Task& task) noexcept {
   try {
     return task.kind.run(task.payload);
@@ -47,6 +57,8 @@ Status run_task(Task& task) noexcept {
 
 Status Stream::start_locked() {
   const BlockSignals inherited_by_the_worker;
+  if (!count_forks()) return fail(code::kMemoryAllocation, "out of host memory for a stream");
+  process_.store(this_process.load(std::memory_order_relaxed), std::memory_order_relaxed);
   try {
     worker_ = std::thread([this] { work(); });
   } catch (const std::system_error&) {
@@ -56,6 +68,11 @@ Status Stream::start_locked() {
   std::snprintf(name, sizeof(name), "npuless-%d", id_);
   pthread_setname_np(worker_.native_handle(), name);
   return {};
+}
+
+bool Stream::is_orphan() const {
+  const uint32_t home = process_.load(std::memory_order_relaxed);
+  return home != 0 && home != this_process.load(std::memory_order_relaxed);
 }
 
 void Stream::work() {

@@ -187,5 +187,16 @@ TEST(ProcessExit, StaticDestructorsMayUseTheLibrary) {
   expect_output("", "exit-late", "0 0 0 0");
 }
 
+// What the parent left is refused, whether it is busy or not, until the child ends its use of the
+// library; its own streams work before and after.
+TEST(Fork, AChildIsRefusedItsParentsStreams) {
+  const std::string stream = "107017 107017 107017 107017 107017 107017 107017 | ";
+  const std::string event = "107017 107017 | ";
+  const std::string life = "0 0 0 0 0 0 | ";
+  expect_output("", "fork",
+                stream + stream + event + event + "107017 | " + life + "0 107017 0 0 0 | " +
+                    "0 0 | " + life + "0 0 0 | ");
+}
+
 }  // namespace
 }  // namespace npuless::runtime

@@ -1,11 +1,14 @@
 // Does one thing named by its argument and prints what it saw. The tests run it with an environment
 // of their own, since the library reads the environment once.
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <thread>
@@ -19,6 +22,13 @@ using npuless::Status;
 using npuless::runtime::enumerator;
 using npuless::runtime::launch;
 using npuless::runtime::TaskFn;
+
+#ifdef __SANITIZE_THREAD__
+// A forked child may start threads.
+extern "C" const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
+#endif
 
 namespace {
 
@@ -208,6 +218,87 @@ void exit_with_late_cleanup() {
   cleans_up_late.stream = stream_on_device_0();
 }
 
+// --- forks --------------------------------------------------------------------------------------
+
+// What the parent leaves: a stream that sleeps, one that is busy, and a context whose default
+// stream has a worker too.
+struct Inheritance {
+  aclrtStream idle = stream_on_device_0();
+  aclrtStream busy = stream_on_device_0();
+  aclrtContext first = nullptr;
+  aclrtContext second = nullptr;
+  aclrtEvent reached = nullptr;
+  aclrtEvent pending = nullptr;
+};
+
+void prepare(Inheritance* left) {
+  aclrtGetCurrentContext(&left->first);
+  aclrtCreateContext(&left->second, 0);
+  queue(nullptr, &do_nothing);
+  aclrtSynchronizeStream(nullptr);
+  aclrtSetCurrentContext(left->first);
+  aclrtCreateEvent(&left->reached);
+  aclrtCreateEvent(&left->pending);
+  aclrtRecordEvent(left->reached, left->idle);
+  aclrtSynchronizeStream(left->idle);
+  queue(left->busy, &sleep_long);
+  aclrtRecordEvent(left->pending, left->busy);
+}
+
+// A list's elements are evaluated in order.
+void print_codes(std::initializer_list<int> codes) {
+  for (const int code : codes) std::printf("%d ", code);
+  std::printf("| ");
+}
+
+int launch_nothing(aclrtStream stream) {
+  return launch(stream, &do_nothing, nullptr, 0).code();
+}
+
+void print_refusals(const Inheritance& left) {
+  aclrtStreamStatus status{};
+  for (const aclrtStream stream : {left.idle, left.busy}) {
+    print_codes({launch_nothing(stream), aclrtSynchronizeStream(stream),
+                 aclrtStreamQuery(stream, &status), aclrtRecordEvent(left.pending, stream),
+                 aclrtStreamAbort(stream), aclrtDestroyStream(stream),
+                 aclrtDestroyStreamForce(stream)});
+  }
+  for (const aclrtEvent event : {left.reached, left.pending}) {
+    print_codes({aclrtSynchronizeEvent(event), aclrtStreamWaitEvent(nullptr, event)});
+  }
+  print_codes({aclrtSynchronizeDevice()});
+}
+
+void print_life() {
+  aclrtStream stream = nullptr;
+  print_codes({aclrtCreateStream(&stream), launch_nothing(stream), aclrtSynchronizeStream(stream),
+               launch_nothing(nullptr), aclrtSynchronizeStream(nullptr),
+               aclrtDestroyStream(stream)});
+}
+
+void live_in_a_forked_child(const Inheritance& left) {
+  print_refusals(left);
+  print_life();
+  print_codes({aclrtSetCurrentContext(left.second), launch_nothing(nullptr),
+               aclrtDestroyContext(left.second), aclrtDestroyEvent(left.pending), aclFinalize()});
+  print_codes({aclInit(nullptr), aclrtSetDevice(0)});
+  print_life();
+  print_codes({aclrtSynchronizeDevice(), aclrtResetDevice(0), aclFinalize()});
+}
+
+void fork_while_streams_live() {
+  Inheritance left;
+  prepare(&left);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);  // a child that hangs ends the test
+    return live_in_a_forked_child(left);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  if (status != 0) std::printf("child ended with %d", status);
+}
+
 const std::map<std::string, void (*)()>& actions() {
   static const std::map<std::string, void (*)()> table = {
       {"devices", print_devices},
@@ -225,6 +316,7 @@ const std::map<std::string, void (*)()>& actions() {
       {"exit-queued", exit_with_queued_work},
       {"exit-dirty", exit_without_cleaning_up},
       {"exit-late", exit_with_late_cleanup},
+      {"fork", fork_while_streams_live},
   };
   return table;
 }
