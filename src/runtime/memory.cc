@@ -70,14 +70,27 @@ bool overlaps(uintptr_t base, size_t size) {
   return next != memory().blocks.begin() && std::prev(next)->second->end() > base;
 }
 
+// With the mutex held: forgets registered ranges that begin in a new allocation and would hide it.
+// The program gave their memory back to the system without a word. An allocation owns its end
+// address, too.
+void forget_stale_ranges(uintptr_t base, uintptr_t end) {
+  auto& blocks = memory().blocks;
+  auto next = blocks.lower_bound(base);
+  while (next != blocks.end() && next->first <= end) {
+    const BlockRef stale(next->second);
+    next = blocks.erase(next);
+  }
+}
+
 Status insert(BlockRef block) {
   const std::lock_guard lock(memory().mutex);
-  if (block->kind == MemoryKind::kRegistered && overlaps(block->base, block->size)) {
+  if (block->kind != MemoryKind::kRegistered) {
+    forget_stale_ranges(block->base, block->end());
+  } else if (overlaps(block->base, block->size)) {
     return fail(code::kRtParamInvalid, "the range overlaps memory that is already known");
   }
-  // The program may have unmapped a registered range without a word, and the system reused it.
   Block*& entry = memory().blocks[block->base];
-  const BlockRef stale(std::exchange(entry, block.detach()));
+  entry = block.detach();
   return {};
 }
 

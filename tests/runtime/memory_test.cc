@@ -257,5 +257,41 @@ TEST_F(DeviceTest, RegisteredHostMemory) {
   EXPECT_EQ(aclrtFree(block), 0);
 }
 
+// Ranges that stayed registered although their memory went back to the system, and was allocated
+// again, are forgotten; their neighbours are not. Large blocks have mappings of their own, so the
+// system hands the same addresses out again.
+TEST_F(DeviceTest, AnAllocationOustsStaleRegisteredRanges) {
+  constexpr size_t kSize = 4 * kMega;
+  void* first = nullptr;
+  ASSERT_EQ(aclrtMallocHost(&first, kSize), 0);
+  auto* base = static_cast<char*>(first);
+  ASSERT_EQ(aclrtFreeHost(first), 0);
+  const struct {
+    char* start;
+    size_t size;
+    bool stale;
+  } ranges[] = {
+      {base - 64, 64, false},   {base - 128, 64, false},       {base, 64, true},
+      {base + 64, kMega, true}, {base + 2 * kMega, 1, true},   {base + kSize - 64, 64, true},
+      {base + kSize, 64, true}, {base + kSize + 64, 64, false}};
+  for (const auto& range : ranges) {
+    ASSERT_EQ(aclrtHostRegisterV2(range.start, range.size, 2), 0) << range.start - base;
+  }
+  void* again = nullptr;
+  ASSERT_EQ(aclrtMallocHost(&again, kSize), 0);
+  ASSERT_EQ(again, first);
+  for (const auto& range : ranges) {
+    void* found = nullptr;
+    size_t size = 0;
+    if (range.stale && range.start < base + kSize) {
+      EXPECT_EQ(aclrtMemGetAddressRange(range.start, &found, &size), 0) << range.start - base;
+      EXPECT_EQ(found, again) << range.start - base;
+      EXPECT_EQ(size, kSize) << range.start - base;
+    }
+    EXPECT_EQ(aclrtHostUnregister(range.start), range.stale ? 107000 : 0) << range.start - base;
+  }
+  EXPECT_EQ(aclrtFreeHost(again), 0);
+}
+
 }  // namespace
 }  // namespace npuless::runtime
