@@ -11,13 +11,8 @@
 namespace npuless {
 namespace {
 
-struct LastError {
-  int32_t code = code::kOk;
-  char sentence[kMaxSentence] = {};
-  char text[kMaxSentence + 128] = {};
-};
-
 thread_local LastError last_error;
+thread_local char last_text[kMaxSentence + 128];
 thread_local const char* api_name = nullptr;
 
 bool is_caller_error(int32_t code) {
@@ -25,19 +20,18 @@ bool is_caller_error(int32_t code) {
          (code >= 100000 && code < 108000);
 }
 
-void format_time(char* out, size_t size) {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
+void format_time(const timespec& time, char* out, size_t size) {
   tm parts{};
-  localtime_r(&now.tv_sec, &parts);
+  localtime_r(&time.tv_sec, &parts);
   const size_t length = strftime(out, size, "%Y-%m-%d-%H:%M:%S", &parts);
-  std::snprintf(out + length, size - length, ".%03ld", now.tv_nsec / 1000000);
+  std::snprintf(out + length, size - length, ".%03ld", time.tv_nsec / 1000000);
 }
 
 }  // namespace
 
 Status fail(int32_t code, const char* format, ...) {
   last_error.code = code;
+  clock_gettime(CLOCK_REALTIME, &last_error.time);
   int used = 0;
   if (api_name != nullptr) {
     used = std::snprintf(last_error.sentence, kMaxSentence, "%s: ", api_name);
@@ -62,28 +56,25 @@ ApiScope::~ApiScope() {
 const char* take_last_error() {
   if (last_error.code == code::kOk) return nullptr;
   char time[48];
-  format_time(time, sizeof(time));
+  format_time(last_error.time, time, sizeof(time));
   const bool caller = is_caller_error(last_error.code);
-  std::snprintf(last_error.text, sizeof(last_error.text), "[PID: %d] %s %s: %s",
-                static_cast<int>(getpid()), time,
-                caller ? "AclNN_Parameter_Error(EZ1001)" : "AclNN_Inner_Error(EZ9999)",
+  std::snprintf(last_text, sizeof(last_text), "[PID: %d] %s %s: %s", static_cast<int>(getpid()),
+                time, caller ? "AclNN_Parameter_Error(EZ1001)" : "AclNN_Inner_Error(EZ9999)",
                 last_error.sentence);
   last_error.code = code::kOk;
-  return last_error.text;
+  return last_text;
 }
 
 void clear_last_error() {
   last_error.code = code::kOk;
 }
 
-void copy_last_error(char (&sentence)[kMaxSentence]) {
-  const char* source = last_error.code == code::kOk ? "" : last_error.sentence;
-  std::snprintf(sentence, kMaxSentence, "%s", source);
+LastError copy_last_error() {
+  return last_error;
 }
 
-void restore_last_error(int32_t code, const char* sentence) {
-  last_error.code = code;
-  std::snprintf(last_error.sentence, kMaxSentence, "%s", sentence);
+void restore_last_error(const LastError& error) {
+  last_error = error;
 }
 
 }  // namespace npuless

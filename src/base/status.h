@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 
 namespace npuless {
 
@@ -50,7 +51,8 @@ class [[nodiscard]] Status {
   int32_t code_ = code::kOk;
 };
 
-// Writes the printf-style sentence to this thread's last-error slot and returns `code`.
+// Writes the printf-style sentence and the time to this thread's last-error slot and returns
+// `code`.
 Status fail(int32_t code, const char* format, ...) __attribute__((format(printf, 2, 3), cold));
 
 // The public function being executed on this thread, named in front of each sentence.
@@ -66,15 +68,21 @@ class ApiScope {
   const char* outer_;
 };
 
-// The slot's text in upstream's form, "[PID: n] <time> AclNN_Parameter_Error(EZ1001): <sentence>",
-// or null when there is none. Reading clears it; the pointer lives until this thread's next call.
+// The slot's text in upstream's form, "[PID: n] <time> AclNN_Parameter_Error(EZ1001): <sentence>"
+// with the time of fail(), or null when there is none. Reading clears it; the pointer lives until
+// this thread's next call.
 const char* take_last_error();
 void clear_last_error();
 
-// Copies of the slot, to carry a sentence from a stream's worker to the thread that synchronises.
+// A copy of the slot, to carry an error from a stream's worker to the thread that synchronises.
 inline constexpr int kMaxSentence = 512;
-void copy_last_error(char (&sentence)[kMaxSentence]);
-void restore_last_error(int32_t code, const char* sentence);
+struct LastError {
+  int32_t code = code::kOk;  // kOk: there is none
+  timespec time{};
+  char sentence[kMaxSentence] = {};
+};
+LastError copy_last_error();
+void restore_last_error(const LastError& error);
 
 }  // namespace npuless
 

@@ -100,10 +100,10 @@ Status Stream::synchronize(Deadline deadline) {
 Status Stream::take_failure(uint64_t position) {
   if (!failed_.load(std::memory_order_acquire)) return {};
   const std::lock_guard lock(mutex_);
-  if (failure_.code == code::kOk || failure_.position > position) return {};
-  const int32_t code = failure_.code;
-  restore_last_error(code, failure_.sentence);
-  failure_.code = code::kOk;
+  const int32_t code = failure_.error.code;
+  if (code == code::kOk || failure_.position > position) return {};
+  restore_last_error(failure_.error);
+  failure_.error.code = code::kOk;
   failed_.store(false, std::memory_order_release);
   return Status(code);
 }

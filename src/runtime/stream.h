@@ -104,9 +104,8 @@ class Stream {
 
  private:
   struct Failure {
-    int32_t code = code::kOk;
+    LastError error;
     uint64_t position = 0;
-    char sentence[kMaxSentence] = {};
   };
 
   Status prepare_locked();

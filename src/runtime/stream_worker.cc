@@ -108,7 +108,7 @@ Task* Stream::next_task(std::unique_lock<std::mutex>& lock) {
 
 bool Stream::skips_locked() const {
   const bool stops = attribute(StreamAttribute::kFailureMode) != 0;
-  return discards(running()) || (stops && failure_.code != code::kOk);
+  return discards(running()) || (stops && failure_.error.code != code::kOk);
 }
 
 // The status of a task that did not run. Behind a failure it adds nothing to that failure.
@@ -128,14 +128,14 @@ void Stream::finish_locked(Task* task, Status status) {
 }
 
 void Stream::keep_failure_locked(Status status, uint64_t position) {
-  if (failure_.code != code::kOk) return;
-  failure_.code = status.code();
-  failure_.position = position;
-  copy_last_error(failure_.sentence);
-  if (failure_.sentence[0] == '\0') {
-    std::snprintf(failure_.sentence, kMaxSentence, "a task of stream %d failed with code %d", id_,
-                  status.code());
+  if (failure_.error.code != code::kOk) return;
+  failure_.error = copy_last_error();
+  if (failure_.error.code == code::kOk) {
+    status = fail(status.code(), "a task of stream %d failed with code %d", id_, status.code());
+    failure_.error = copy_last_error();
   }
+  failure_.error.code = status.code();
+  failure_.position = position;
   failed_.store(true, std::memory_order_release);
 }
 

@@ -9,15 +9,15 @@ namespace npuless::runtime {
 // Later failures are taken too, yet the first one's sentence is the one to report.
 Status synchronize_device(int device, Deadline deadline) {
   Status first;
-  char sentence[kMaxSentence];
+  LastError error;
   streams().for_each([&](const StreamPin& stream) {
     if (stream->options().device != device) return;
     const Status status = stream->synchronize(deadline);
     if (status.ok() || !first.ok()) return;
     first = status;
-    copy_last_error(sentence);
+    error = copy_last_error();
   });
-  if (!first.ok()) restore_last_error(first.code(), sentence);
+  if (!first.ok()) restore_last_error(error);
   return first;
 }
 

@@ -1,4 +1,6 @@
 // Errors of queued work: when they are reported, with which sentence, and what follows.
+#include <cstdio>
+#include <ctime>
 #include <future>
 #include <new>
 #include <string>
@@ -238,6 +240,58 @@ TEST_F(StreamTest, DiscardedWorkLetsGoOfWhatItHeld) {
   EXPECT_EQ(waits, ACL_EVENT_WAIT_STATUS_COMPLETE);
   EXPECT_EQ(aclrtSynchronizeStream(stream), 107023);
   EXPECT_EQ(aclrtDestroyEvent(event), 0);
+}
+
+using SystemClock = std::chrono::system_clock;
+
+// The time that an error's text tells: "[PID: 1] 2024-01-31-23:59:59.999 …".
+SystemClock::time_point time_in(const std::string& text) {
+  tm parts{};
+  int milli = 0;
+  EXPECT_EQ(
+      std::sscanf(text.c_str(), "[PID: %*d] %d-%d-%d-%d:%d:%d.%d ", &parts.tm_year, &parts.tm_mon,
+                  &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &milli),
+      7)
+      << text;
+  parts.tm_year -= 1900;
+  parts.tm_mon -= 1;
+  parts.tm_isdst = -1;
+  return SystemClock::from_time_t(std::mktime(&parts)) + milliseconds(milli);
+}
+
+// An error's text tells when it happened, not when it was reported or read.
+TEST_F(StreamTest, ErrorsKeepTheirTime) {
+  const Body bad = failing(507015, "broke");
+  const Body mute = [] { return Status(507000); };
+  const auto drain = [&] {
+    const StreamPin pin = streams().find(stream);
+    pin->wait_reached(pin->submitted(), kForever);
+  };
+  const struct {
+    const char* name;
+    std::function<void()> happen;
+    std::function<void()> report;
+  } rows[] = {
+      {"call", [] { aclrtFree(nullptr); }, [] {}},
+      {"task", [&] { EXPECT_TRUE(queue(stream, bad).ok()); },
+       [&] { EXPECT_EQ(aclrtSynchronizeStream(stream), 507015); }},
+      {"task without a sentence", [&] { EXPECT_TRUE(queue(stream, mute).ok()); },
+       [&] { EXPECT_EQ(aclrtSynchronizeStream(stream), 507000); }},
+      {"task, device", [&] { EXPECT_TRUE(queue(stream, bad).ok()); },
+       [&] { EXPECT_EQ(aclrtSynchronizeDevice(), 507015); }},
+  };
+  for (const auto& row : rows) {
+    const auto before = std::chrono::floor<milliseconds>(SystemClock::now());
+    row.happen();
+    drain();
+    const auto after = SystemClock::now();
+    std::this_thread::sleep_for(milliseconds(5));
+    row.report();
+    std::this_thread::sleep_for(milliseconds(5));
+    const auto told = time_in(sentence());
+    EXPECT_GE(told, before) << row.name;
+    EXPECT_LE(told, after) << row.name;
+  }
 }
 
 TEST_F(StreamTest, FreeWithSyncFreesAndReports) {
