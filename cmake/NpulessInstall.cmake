@@ -38,7 +38,9 @@ npuless_install_link(lib64 ../lib64 opp)
 install(FILES ${PROJECT_SOURCE_DIR}/scripts/set_env.sh DESTINATION .)
 install(FILES ${PROJECT_SOURCE_DIR}/scripts/setenv.bash DESTINATION bin)
 
-foreach(package cann toolkit runtime opp opbase ops_math ops_nn ops_transformer)
+# Those that aclsysGetCANNVersion can name, whatever of them exists here, and the operators' own.
+foreach(package cann runtime compiler hccl toolkit opp opp_kernel driver opbase ops_math ops_nn
+                ops_transformer)
   set(info ${NPULESS_ROOT_STAGE}/share/info/${package}/version.info)
   file(CONFIGURE OUTPUT ${info} CONTENT "Version=@PROJECT_VERSION@\n" @ONLY)
   install(FILES ${info} DESTINATION share/info/${package})
