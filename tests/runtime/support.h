@@ -1,5 +1,4 @@
-// What the runtime's tests share: a device that is set, tables of calls with their codes, and tasks
-// whose end the test decides.
+// What the runtime's tests share: a device that is set, and tables of calls with their codes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,6 +12,7 @@
 
 #include "acl/acl.h"
 #include "enumerator.h"
+#include "gate.h"
 #include "runtime/launch.h"
 
 namespace npuless::runtime {
@@ -67,41 +67,6 @@ inline Status queue(aclrtStream stream, const Body& body) {
   const TaskFn run = [](void* payload) { return (**static_cast<const Body**>(payload))(); };
   return launch(stream, run, &pointer, sizeof(pointer));
 }
-
-// The stream stops at hold() until open(): what is queued behind it has surely not run yet.
-// The task owns a share of the state, so a gate may go while the worker still passes it.
-class Gate {
- public:
-  ~Gate() { open(); }
-
-  void hold(aclrtStream stream) {
-    auto* share = new std::shared_ptr<State>(state_);
-    ASSERT_TRUE(launch(stream, &pass, &share, sizeof(share)).ok());
-  }
-  // Waits until the worker is at the gate.
-  void await_arrival() { state_->arrived.wait(false); }
-  void open() { set(state_->open); }
-
- private:
-  struct State {
-    std::atomic<bool> arrived{false};
-    std::atomic<bool> open{false};
-  };
-
-  static void set(std::atomic<bool>& flag) {
-    flag.store(true);
-    flag.notify_all();
-  }
-  static Status pass(void* payload) {
-    const std::unique_ptr<std::shared_ptr<State>> share(
-        *static_cast<std::shared_ptr<State>**>(payload));
-    set((*share)->arrived);
-    (*share)->open.wait(false);
-    return {};
-  }
-
-  const std::shared_ptr<State> state_ = std::make_shared<State>();
-};
 
 // Runs `body` on a thread that has no context of its own.
 inline void on_new_thread(const std::function<void()>& body) {

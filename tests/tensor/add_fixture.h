@@ -3,14 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <memory>
 #include <numeric>
 #include <vector>
 
 #include "acl/acl.h"
 #include "add_operator.h"
-#include "runtime/launch.h"
+#include "gate.h"
 
 namespace npuless::tensor {
 
@@ -29,26 +27,7 @@ class StreamTest : public testing::Test {
   aclrtStream stream = nullptr;
 };
 
-// The stream stops at hold() until open(): what is queued behind it has surely not run yet.
-class Gate {
- public:
-  void hold(aclrtStream stream) {
-    std::atomic<bool>* open = &open_;
-    ASSERT_TRUE(runtime::launch(stream, &wait, &open, sizeof(open)).ok());
-  }
-  void open() {
-    open_.store(true);
-    open_.notify_all();
-  }
-
- private:
-  static Status wait(void* payload) {
-    (*static_cast<std::atomic<bool>**>(payload))->wait(false);
-    return {};
-  }
-
-  std::atomic<bool> open_{false};
-};
+using runtime::Gate;
 
 // a = 0 1 2 …, b = 100 …, out = -1 …; tensors over them and an exactly sized workspace.
 struct Addition {
