@@ -88,11 +88,11 @@ Probe probe_for([[maybe_unused]] isa::Level level, [[maybe_unused]] DType dtype)
 
 }  // namespace
 
-double flop_roof(isa::Level level, DType dtype, int threads) {
+double flop_roof(isa::Level level, DType dtype, int threads, int passes) {
   const Probe probe = probe_for(level, dtype);
   constexpr int64_t kRounds = 8'000'000;
   double best = 0;
-  for (int repeat = 0; repeat < 5; ++repeat) {
+  for (int pass = 0; pass < passes; ++pass) {
     std::vector<double> flops(static_cast<size_t>(threads));
     const auto start = std::chrono::steady_clock::now();
     parallel_for(threads, threads,

@@ -8,7 +8,8 @@
 namespace npuless::bench {
 
 // Flops per second (a multiply-add is two) of the instruction that the level's engine uses for
-// operands of this type: bf16 dot products, or fp32 FMA. Portable: multiply and add.
-double flop_roof(isa::Level level, DType dtype, int threads);
+// operands of this type: bf16 dot products, or fp32 FMA. Portable: multiply and add. The best of
+// several passes.
+double flop_roof(isa::Level level, DType dtype, int threads, int passes);
 
 }  // namespace npuless::bench

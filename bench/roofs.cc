@@ -19,7 +19,6 @@ using namespace portable;
 constexpr int64_t kBufferBytes = int64_t{256} << 20;
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr int64_t kPieces = kBufferBytes / kPieceBytes;
-constexpr int kPasses = 5;
 // One cache line per step of a loop body.
 constexpr int kLineVectors = 4;
 
@@ -70,9 +69,9 @@ void copy_piece(const float* from, float* to) {
 }
 
 template <class Piece>
-double best_bandwidth(int threads, int64_t bytes, Piece piece) {
+double best_bandwidth(int threads, int passes, int64_t bytes, Piece piece) {
   double best = 0;
-  for (int pass = 0; pass < kPasses; ++pass) {
+  for (int pass = 0; pass < passes; ++pass) {
     const auto begin = std::chrono::steady_clock::now();
     parallel_for(threads, kPieces, piece);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
@@ -83,15 +82,16 @@ double best_bandwidth(int threads, int64_t bytes, Piece piece) {
 
 }  // namespace
 
-double read_roof(int threads) {
+double read_roof(int threads, int passes) {
   const Buffer& from = source();
-  return best_bandwidth(threads, kBufferBytes, [&](int64_t i, int) { read_piece(from.piece(i)); });
+  return best_bandwidth(threads, passes, kBufferBytes,
+                        [&](int64_t i, int) { read_piece(from.piece(i)); });
 }
 
-double copy_roof(int threads) {
+double copy_roof(int threads, int passes) {
   const Buffer& from = source();
   const Buffer& to = target();
-  return best_bandwidth(threads, 2 * kBufferBytes,
+  return best_bandwidth(threads, passes, 2 * kBufferBytes,
                         [&](int64_t i, int) { copy_piece(from.piece(i), to.piece(i)); });
 }
 

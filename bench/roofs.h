@@ -5,8 +5,8 @@
 namespace npuless::bench {
 
 // Reads only.
-double read_roof(int threads);
+double read_roof(int threads, int passes);
 // Reads one buffer and writes another past the caches; bytes read plus bytes written.
-double copy_roof(int threads);
+double copy_roof(int threads, int passes);
 
 }  // namespace npuless::bench

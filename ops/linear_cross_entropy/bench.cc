@@ -1,188 +1,209 @@
-// Speed of the gradient: GFLOP/s and the share of the arithmetic roof measured in the same run.
-//   build/release/bench/bench_linear_cross_entropy [--benchmark_filter=…]
-// Each case is checked once, on sampled elements in double precision, before it is timed.
-#include <benchmark/benchmark.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstdlib>
-#include <memory>
-#include <random>
+// What the loss operators are timed on; bench/driver.cc runs it.
 #include <string>
-#include <vector>
 
-#include "base/half.h"
-#include "base/parallel.h"
-#include "flop_roofs.h"
-#include "linear_cross_entropy/cases.h"
-#include "linear_cross_entropy/op.h"
+#include "linear_cross_entropy/bench_problem.h"
+#include "work.h"
+#ifdef NPULESS_HAVE_DNNL
+#include "unfused_loss.h"
+#endif
 
 namespace npuless::linear_cross_entropy {
 namespace {
 
-struct Data {
-  Case c;
-  DType dtype;
-  std::vector<uint16_t> input, weight, input_grad, weight_grad;
-  std::vector<float> grad, max, sum, softmax;
-  std::vector<uint8_t> mask;
-  std::vector<int32_t> target;
+enum class Kind { kMaxSum, kGradSaving, kGradSoftmax, kLossSoftmax, kStepSaving, kStepSoftmax };
+
+bool uses_softmax(Kind kind) {
+  return kind == Kind::kGradSoftmax || kind == Kind::kLossSoftmax || kind == Kind::kStepSoftmax;
+}
+
+#ifdef NPULESS_HAVE_DNNL
+
+template <class T>
+class LossBaseline : public bench::Baseline {
+ public:
+  LossBaseline(const BenchProblem<T>& problem, Kind kind)
+      : problem_(problem),
+        kind_(kind),
+        unfused_({problem.c.tokens, problem.c.hidden, problem.c.vocab, kDType<T>,
+                  problem.input.data(), problem.weight.data(), problem.target.data(),
+                  problem.grad.data()}) {
+    const auto tokens = static_cast<size_t>(problem.c.tokens);
+    std::copy_n(problem.max.data(), tokens, unfused_.max.data());
+    std::copy_n(problem.sum.data(), tokens, unfused_.sum.data());
+  }
+
+  void run() override {
+    if (kind_ == Kind::kGradSoftmax) return unfused_.grad_from_softmax(problem_.softmax->data());
+    unfused_.compute_logits();
+    if (kind_ != Kind::kGradSaving) unfused_.reduce();
+    if (kind_ != Kind::kMaxSum) unfused_.grad_from_logits();
+  }
+
+  bool agrees() const override {
+    if (kind_ == Kind::kMaxSum) {
+      const auto i = static_cast<size_t>(problem_.c.tokens / 2);
+      return std::fabs(unfused_.sum[i] / problem_.sum.data()[i] - 1.0f) < 1e-3f;
+    }
+    return same_rows(unfused_.input_grad, problem_.input_grad) &&
+           same_rows(unfused_.weight_grad, problem_.weight_grad);
+  }
+
+ private:
+  // To 2 % of the largest of a thousand elements.
+  static bool same_rows(const std::vector<uint16_t>& other, const bench::DeviceTensor<T>& own) {
+    float worst = 0, largest = 0;
+    const int64_t step = 1 + own.count() / 1009;
+    for (int64_t i = 0; i < own.count(); i += step) {
+      const float mine = widen(own.data()[i]);
+      const float error = std::fabs(mine - widen(T{other[static_cast<size_t>(i)]}));
+      if (!(error <= worst)) worst = error;
+      largest = std::fmax(largest, std::fabs(mine));
+    }
+    return worst <= 0.02f * largest;
+  }
+
+  const BenchProblem<T>& problem_;
+  Kind kind_;
+  bench::UnfusedLoss unfused_;
 };
 
-double widened(const Data& data, uint16_t bits) {
-  const bool bfloat16 = data.dtype == DType::kBfloat16;
-  return static_cast<double>(bfloat16 ? widen(bf16{bits}) : widen(f16{bits}));
+#endif
+
+template <class T>
+class LossWork : public bench::Work {
+ public:
+  LossWork(const Case& c, Kind kind, aclrtStream stream)
+      : problem_(c, uses_softmax(kind)),
+        kind_(kind),
+        max_sum_(&aclnnFusedLinearOnlineMaxSum, stream),
+        loss_(&aclnnFusedCrossEntropyLossWithMaxSum, stream),
+        grad_(&aclnnFusedLinearCrossEntropyLossGrad, stream) {
+    problem_.plan_max_sum(max_sum_);
+    problem_.plan_loss(loss_);
+    problem_.plan_grad(grad_);
+    // What the operator under test reads.
+    if (kind_ != Kind::kMaxSum && !is_step()) max_sum_.run();
+    if (kind_ == Kind::kGradSoftmax) loss_.run();
+  }
+
+  void run() override {
+    if (kind_ == Kind::kMaxSum || is_step()) max_sum_.run();
+    if (kind_ == Kind::kLossSoftmax || is_step()) loss_.run();
+    if (has_grad()) grad_.run();
+  }
+
+  bool right() const override {
+    return problem_.max_sum_right() && (kind_ != Kind::kLossSoftmax || problem_.loss_right()) &&
+           (!has_grad() || problem_.grad_right());
+  }
+
+  uint64_t workspace_bytes() const override {
+    if (kind_ == Kind::kMaxSum) return max_sum_.workspace_size;
+    if (kind_ == Kind::kLossSoftmax) return loss_.workspace_size;
+    return is_step() ? std::max(max_sum_.workspace_size, grad_.workspace_size)
+                     : grad_.workspace_size;
+  }
+
+#ifdef NPULESS_HAVE_DNNL
+  std::unique_ptr<bench::Baseline> make_baseline() override {
+    if (kind_ == Kind::kLossSoftmax) return nullptr;
+    return std::make_unique<LossBaseline<T>>(problem_, kind_);
+  }
+#endif
+
+ private:
+  bool is_step() const {
+    return kind_ == Kind::kStepSaving || kind_ == Kind::kStepSoftmax;
+  }
+  bool has_grad() const {
+    return kind_ != Kind::kMaxSum && kind_ != Kind::kLossSoftmax;
+  }
+
+  BenchProblem<T> problem_;
+  Kind kind_;
+  bench::Launcher max_sum_, loss_, grad_;
+};
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kMaxSum:
+      return "online_max_sum";
+    case Kind::kGradSaving:
+      return "grad/saving";
+    case Kind::kGradSoftmax:
+      return "grad/softmax";
+    case Kind::kLossSoftmax:
+      return "loss/softmax";
+    case Kind::kStepSaving:
+      return "step/saving";
+    case Kind::kStepSoftmax:
+      return "step/softmax";
+  }
+  return "";
 }
 
-void fill(Data& data, std::vector<uint16_t>& values, int64_t count, float scale) {
-  std::mt19937 random(static_cast<unsigned>(count));
-  std::uniform_real_distribution<float> uniform(-scale, scale);
-  values.resize(static_cast<size_t>(count));
-  for (uint16_t& v : values) {
-    const float x = uniform(random);
-    v = data.dtype == DType::kBfloat16 ? narrow<bf16>(x).bits : narrow<f16>(x).bits;
+// Products of N × H × V; the loss reads N × V logits and writes N × V floats.
+double amount_of(Kind kind, const Case& c) {
+  const double product = 2.0 * static_cast<double>(c.tokens) * static_cast<double>(c.hidden) *
+                         static_cast<double>(c.vocab);
+  switch (kind) {
+    case Kind::kMaxSum:
+      return product;
+    case Kind::kGradSaving:
+      return 3 * product;
+    case Kind::kGradSoftmax:
+      return 2 * product;
+    case Kind::kLossSoftmax:
+      return 6.0 * static_cast<double>(c.tokens) * static_cast<double>(c.vocab);
+    case Kind::kStepSaving:
+      return 4 * product;
+    case Kind::kStepSoftmax:
+      return 3 * product;
   }
+  return 0;
 }
 
-Data make_data(const Case& c, DType dtype, bool softmax_mode) {
-  Data data{c, dtype, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
-  const auto tokens = static_cast<size_t>(c.tokens);
-  fill(data, data.input, c.tokens * c.hidden, 1.0f);
-  fill(data, data.weight, c.vocab * c.hidden, 0.05f);
-  data.input_grad.resize(data.input.size());
-  data.weight_grad.resize(data.weight.size());
-  data.grad.assign(tokens, 1.0f / static_cast<float>(c.tokens));
-  data.max.assign(tokens, 2.0f);
-  data.sum.assign(tokens, 0.2f * static_cast<float>(c.vocab));
-  if (softmax_mode) data.softmax.assign(tokens * static_cast<size_t>(c.vocab), 1e-4f);
-  data.mask.assign((tokens + 7) / 8, 0);
-  for (size_t i = 0; i < tokens; ++i) {
-    data.target.push_back(static_cast<int32_t>(i * 7919 % static_cast<size_t>(c.vocab)));
-  }
-  return data;
+// An estimate from above: operands, gradients, the matrices of the softmax mode, workspace, and
+// the baseline's copies in fp32.
+int64_t bytes_of(const Case& c) {
+  const int64_t operands = (c.tokens + c.vocab) * c.hidden;
+  return operands * (4 + 10) + c.tokens * c.vocab * (6 + 8) + c.tokens * c.hidden * 8 +
+         (int64_t{256} << 20);
 }
 
-GradArgs arguments(Data& d) {
-  const Case& c = d.c;
-  GradArgs args;
-  args.grad = {d.grad.data(), c.tokens, 1, DType::kFloat32};
-  args.input = {d.input.data(), c.tokens, c.hidden, c.hidden, 1, d.dtype};
-  args.weight = {d.weight.data(), c.vocab, c.hidden, c.hidden, 1, d.dtype};
-  args.target_mask = {d.mask.data(), (c.tokens + 7) / 8, 1, DType::kUint8};
-  args.masked_target = {d.target.data(), c.tokens, 1, DType::kInt32};
-  args.logits_max = {d.max.data(), c.tokens, 1, DType::kFloat32};
-  args.sum_exp = {d.sum.data(), c.tokens, 1, DType::kFloat32};
-  args.has_softmax = !d.softmax.empty();
-  args.softmax = {d.softmax.data(), c.tokens, c.vocab, c.vocab, 1, DType::kFloat32};
-  args.input_grad = {d.input_grad.data(), c.tokens, c.hidden, c.hidden, 1, d.dtype};
-  args.weight_grad = {d.weight_grad.data(), c.vocab, c.hidden, c.hidden, 1, d.dtype};
-  return args;
-}
-
-double probability(const Data& d, int64_t token, int64_t v) {
-  const Case& c = d.c;
-  if (!d.softmax.empty()) {
-    return static_cast<double>(d.softmax[static_cast<size_t>(token * c.vocab + v)]);
-  }
-  double z = 0;
-  for (int64_t h = 0; h < c.hidden; ++h) {
-    z += widened(d, d.input[static_cast<size_t>(token * c.hidden + h)]) *
-         widened(d, d.weight[static_cast<size_t>(v * c.hidden + h)]);
-  }
-  const auto i = static_cast<size_t>(token);
-  return std::exp(z - static_cast<double>(d.max[i])) / static_cast<double>(d.sum[i]);
-}
-
-// One token's inputGrad and one vocabulary row's weightGrad, 8 columns each, to 2 % of the row's
-// largest magnitude: enough to tell a result from garbage; the tests hold the tight bounds.
-bool is_right(const Data& d) {
-  const Case& c = d.c;
-  const int64_t token = c.tokens / 2;
-  const int64_t row = c.vocab / 3;
-  const auto error = [&](const std::vector<uint16_t>& got, int64_t at, const double* want) {
-    double worst = 0;
-    double largest = 1e-30;
-    for (int64_t h = 0; h < 8; ++h) {
-      const double value = widened(d, got[static_cast<size_t>(at * c.hidden + h)]);
-      worst = std::fmax(worst, std::fabs(value - want[h]));
-      largest = std::fmax(largest, std::fabs(want[h]));
-    }
-    return worst / largest;
-  };
-  double input_grad[8] = {};
-  for (int64_t v = 0; v < c.vocab; ++v) {
-    const double own = d.target[static_cast<size_t>(token)] == v ? 1.0 : 0.0;
-    for (int64_t h = 0; h < 8; ++h) {
-      input_grad[h] += (probability(d, token, v) - own) / static_cast<double>(c.tokens) *
-                       widened(d, d.weight[static_cast<size_t>(v * c.hidden + h)]);
-    }
-  }
-  double weight_grad[8] = {};
-  for (int64_t n = 0; n < c.tokens; ++n) {
-    const double own = d.target[static_cast<size_t>(n)] == row ? 1.0 : 0.0;
-    for (int64_t h = 0; h < 8; ++h) {
-      weight_grad[h] += (probability(d, n, row) - own) / static_cast<double>(c.tokens) *
-                        widened(d, d.input[static_cast<size_t>(n * c.hidden + h)]);
-    }
-  }
-  return error(d.input_grad, token, input_grad) < 0.02 &&
-         error(d.weight_grad, row, weight_grad) < 0.02;
-}
-
-void bench_grad(benchmark::State& state, const Case& c, DType dtype, bool softmax_mode) {
-  Data data = make_data(c, dtype, softmax_mode);
-  GradPlan plan{};
-  if (!plan_grad(arguments(data), plan).ok()) return state.SkipWithError("plan failed");
-  std::unique_ptr<unsigned char[]> workspace(
-      new unsigned char[static_cast<size_t>(plan.workspace_bytes)]);
-  if (!run_grad(plan, workspace.get()).ok() || !is_right(data)) {
-    return state.SkipWithError("the result is wrong");
-  }
-  isa::Level level{};
-  if (!isa::active_level(level).ok()) return state.SkipWithError("no ISA level");
-  double roof = bench::flop_roof(level, dtype, plan.threads);
-  const auto start = std::chrono::steady_clock::now();
-  for (auto _ : state) {
-    if (!run_grad(plan, workspace.get()).ok()) return state.SkipWithError("run failed");
-  }
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  roof = std::max(roof, bench::flop_roof(level, dtype, plan.threads));
-  const double flops = (softmax_mode ? 4.0 : 6.0) * static_cast<double>(c.tokens) *
-                       static_cast<double>(c.hidden) * static_cast<double>(c.vocab);
-  const double speed = flops * static_cast<double>(state.iterations()) / time.count();
-  state.counters["GFLOP/s"] = speed / 1e9;
-  state.counters["share_of_roof"] = speed / roof;
-  state.counters["roof_GFLOP/s"] = roof / 1e9;
-  state.counters["workspace_MiB"] = static_cast<double>(plan.workspace_bytes) / 0x1p20;
-}
-
-void register_all() {
-  for (const Case& c : kBenchCases) {
-    for (const DType dtype : {DType::kBfloat16, DType::kFloat16}) {
-      for (const bool softmax_mode : {false, true}) {
-        const std::string name = std::string("grad/") + dtype_name(dtype) +
-                                 (softmax_mode ? "/softmax/" : "/saving/") +
-                                 std::to_string(c.tokens) + "x" + std::to_string(c.hidden) + "x" +
-                                 std::to_string(c.vocab);
-        benchmark::RegisterBenchmark(
-            name.c_str(),
-            [=](benchmark::State& state) { bench_grad(state, c, dtype, softmax_mode); })
-            ->UseRealTime()
-            ->Unit(benchmark::kMillisecond);
-      }
-    }
-  }
+template <class T>
+bench::Entry entry(Kind kind, const char* type, const Case& c, const std::string& suffix = "",
+                   int threads = 0) {
+  const double amount = amount_of(kind, c);
+  return {std::string("loss/") + name_of(kind) + "/" + type + "/" + std::to_string(c.tokens) + "x" +
+              std::to_string(c.hidden) + "x" + std::to_string(c.vocab) + suffix,
+          kind == Kind::kLossSoftmax ? bench::Roof::kCopy : bench::Roof::kFlops,
+          kDType<T>,
+          amount,
+          bytes_of(c),
+          amount > 2e11,
+          threads,
+          [=](aclrtStream stream) { return std::make_unique<LossWork<T>>(c, kind, stream); }};
 }
 
 }  // namespace
-}  // namespace npuless::linear_cross_entropy
 
-int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  npuless::linear_cross_entropy::register_all();
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+void add_entries(bench::Entries& entries) {
+  constexpr Kind kAll[] = {Kind::kMaxSum,      Kind::kGradSaving, Kind::kGradSoftmax,
+                           Kind::kLossSoftmax, Kind::kStepSaving, Kind::kStepSoftmax};
+  for (const Case& c : kBenchCases) {
+    for (const Kind kind : kAll) entries.push_back(entry<bf16>(kind, "bf16", c));
+  }
+  for (const Kind kind : kAll) entries.push_back(entry<f16>(kind, "fp16", kBenchCases[0]));
+  for (const Kind kind : {Kind::kMaxSum, Kind::kGradSaving, Kind::kGradSoftmax}) {
+    entries.push_back(entry<bf16>(kind, "bf16", kBenchCases[0], "/threads:1", 1));
+  }
+  for (const Case& c : kVocabSeries) {
+    entries.push_back(entry<bf16>(Kind::kGradSaving, "bf16", c, "/by_vocab"));
+  }
+  for (const Case& c : kTokensSeries) {
+    entries.push_back(entry<bf16>(Kind::kGradSaving, "bf16", c, "/by_tokens"));
+  }
 }
+
+}  // namespace npuless::linear_cross_entropy

@@ -1,6 +1,4 @@
 // The permute, and its index by itself.
-#include <cstring>
-
 #include "aclnnop/aclnn_moe_token_permute.h"
 #include "moe_token_permute/bench_problem.h"
 #include "moe_token_permute/index.h"
@@ -9,46 +7,69 @@ namespace npuless::moe_token_permute {
 namespace {
 
 template <class T>
-class PermuteBench {
+class PermuteBaseline : public bench::Baseline {
  public:
-  PermuteBench(const Case& c, aclrtStream stream)
+  PermuteBaseline(const BenchCase& c, const bench::DeviceTensor<T>& tokens,
+                  const bench::DeviceTensor<int32_t>& experts,
+                  const bench::DeviceTensor<T>& permuted)
       : case_(c),
-        stream_(stream),
+        tokens_(tokens),
+        experts_(experts),
+        own_(permuted),
+        permuted_(static_cast<size_t>(permuted.count())),
+        rows_(static_cast<size_t>(experts.count())) {}
+
+  void run() override {
+    bench::two_pass_permute(shape_of(case_), tokens_.data(), experts_.data(), permuted_.data(),
+                            rows_.data());
+  }
+  bool agrees() const override { return close(own_, permuted_, 0.0f); }
+
+ private:
+  BenchCase case_;
+  const bench::DeviceTensor<T>& tokens_;
+  const bench::DeviceTensor<int32_t>& experts_;
+  const bench::DeviceTensor<T>& own_;
+  std::vector<T> permuted_;
+  std::vector<int32_t> rows_;
+};
+
+template <class T>
+class PermuteWork : public bench::Work {
+ public:
+  PermuteWork(const BenchCase& c, aclrtStream stream)
+      : case_(c),
         tokens_({c.tokens, c.hidden}),
-        indices_({c.tokens, c.topk}),
+        experts_({c.tokens, c.topk}),
         permuted_({c.tokens * c.topk, c.hidden}),
-        sorted_indices_({c.tokens * c.topk}) {
+        rows_({c.tokens * c.topk}),
+        launcher_(&aclnnMoeTokenPermute, stream) {
     fill(tokens_);
-    const auto experts = draw_experts(indices_.count());
-    std::copy(experts.begin(), experts.end(), indices_.data());
-    must(aclnnMoeTokenPermuteGetWorkspaceSize(tokens_.handle(), indices_.handle(), 0, false,
-                                              permuted_.handle(), sorted_indices_.handle(),
-                                              &workspace_size_, &executor_));
-    must(aclSetAclOpExecutorRepeatable(executor_));
-    must(aclrtMalloc(&workspace_, workspace_size_, ACL_MEM_MALLOC_HUGE_FIRST));
-  }
-  ~PermuteBench() {
-    aclDestroyAclOpExecutor(executor_);
-    aclrtFree(workspace_);
-  }
-  PermuteBench(const PermuteBench&) = delete;
-  PermuteBench& operator=(const PermuteBench&) = delete;
-
-  void run() const {
-    must(aclnnMoeTokenPermute(workspace_, workspace_size_, executor_, stream_));
-    must(aclrtSynchronizeStream(stream_));
+    poison(permuted_);
+    const auto experts = draw_experts(experts_.count(), c.experts);
+    std::copy(experts.begin(), experts.end(), experts_.data());
+    bench::must(aclnnMoeTokenPermuteGetWorkspaceSize(
+        tokens_.handle(), experts_.handle(), 0, false, permuted_.handle(), rows_.handle(),
+        &launcher_.workspace_size, &launcher_.executor));
+    launcher_.prepare();
   }
 
-  double bytes() const {
-    return static_cast<double>(tokens_.bytes() + permuted_.bytes() + indices_.bytes() +
-                               2 * sorted_indices_.bytes());
+  static int64_t amount(const BenchCase& c) {
+    const int64_t slots = c.tokens * c.topk;
+    return (c.tokens + slots) * c.hidden * static_cast<int64_t>(sizeof(T)) + 3 * slots * 4;
   }
 
-  bool right() const {
-    const auto positions = positions_of({indices_.data(), indices_.data() + indices_.count()});
-    for (int64_t slot = 0; slot < indices_.count(); slot += 1 + indices_.count() / 997) {
-      const int64_t row = positions[static_cast<size_t>(slot)];
-      if (sorted_indices_.data()[slot] != row) return false;
+  void run() override { launcher_.run(); }
+  uint64_t workspace_bytes() const override { return launcher_.workspace_size; }
+  std::unique_ptr<bench::Baseline> make_baseline() override {
+    return std::make_unique<PermuteBaseline<T>>(case_, tokens_, experts_, permuted_);
+  }
+
+  bool right() const override {
+    const auto rows = positions_of({experts_.data(), experts_.data() + experts_.count()});
+    for (int64_t slot = 0; slot < experts_.count(); slot += 1 + experts_.count() / 997) {
+      const int64_t row = rows[static_cast<size_t>(slot)];
+      if (rows_.data()[slot] != row) return false;
       const T* token = tokens_.data() + slot / case_.topk * case_.hidden;
       if (std::memcmp(permuted_.data() + row * case_.hidden, token,
                       static_cast<size_t>(case_.hidden) * sizeof(T)) != 0) {
@@ -59,44 +80,60 @@ class PermuteBench {
   }
 
  private:
-  Case case_;
-  aclrtStream stream_;
-  DeviceTensor<T> tokens_;
-  DeviceTensor<int32_t> indices_;
-  DeviceTensor<T> permuted_;
-  DeviceTensor<int32_t> sorted_indices_;
-  void* workspace_ = nullptr;
-  uint64_t workspace_size_ = 0;
-  aclOpExecutor* executor_ = nullptr;
+  BenchCase case_;
+  bench::DeviceTensor<T> tokens_;
+  bench::DeviceTensor<int32_t> experts_;
+  bench::DeviceTensor<T> permuted_;
+  bench::DeviceTensor<int32_t> rows_;
+  bench::Launcher launcher_;
 };
 
-// Without a stream: ids of 32768 slots on one thread.
+// The sort alone, without a stream: 32768 slots on one thread.
 template <class ID>
-void build_one_rank(benchmark::State& state) {
-  const auto experts = draw_experts(32768);
-  std::vector<ID> ids(experts.begin(), experts.end());
-  std::vector<int32_t> rank(ids.size());
-  Ledger ledger;
-  IndexPlan plan;
-  const auto slots = static_cast<int64_t>(ids.size());
-  plan_index(slots, ledger, plan);
-  plan.threads = 1;
-  std::vector<char> workspace(static_cast<size_t>(ledger.bytes()));
-  const Matrix matrix{ids.data(), slots, 1, 1, 1, kDType<ID>};
-  for (auto _ : state) {
-    build_rank(plan, matrix, {rank.data(), slots, 1, DType::kInt32}, workspace.data());
+class IndexWork : public bench::Work {
+ public:
+  explicit IndexWork(const BenchCase& c)
+      : experts_(draw_experts(c.tokens * c.topk, c.experts)),
+        ids_(experts_.begin(), experts_.end()),
+        rank_(ids_.size()) {
+    Ledger ledger;
+    plan_index(static_cast<int64_t>(ids_.size()), ledger, plan_);
+    plan_.threads = 1;
+    workspace_.resize(static_cast<size_t>(ledger.bytes()));
   }
-  if (rank != positions_of(experts)) state.SkipWithError("wrong result");
+
+  void run() override {
+    const auto slots = static_cast<int64_t>(ids_.size());
+    build_rank(plan_, {ids_.data(), slots, 1, 1, 1, kDType<ID>},
+               {rank_.data(), slots, 1, DType::kInt32}, workspace_.data());
+  }
+  bool right() const override { return rank_ == positions_of(experts_); }
+  uint64_t workspace_bytes() const override { return workspace_.size(); }
+
+ private:
+  std::vector<int32_t> experts_;
+  std::vector<ID> ids_;
+  std::vector<int32_t> rank_;
+  IndexPlan plan_;
+  std::vector<char> workspace_;
+};
+
+template <class ID>
+void add_index(bench::Entries& entries, const char* type) {
+  for (const BenchCase& c : {kBenchCases[0], kBenchCases[1]}) {
+    entries.push_back({std::string("moe/index/") + type + "/" + std::to_string(c.tokens * c.topk) +
+                           "/experts:" + std::to_string(c.experts) + "/threads:1",
+                       bench::Roof::kNone, kDType<ID>, 0, 0, false, 1,
+                       [c](aclrtStream) { return std::make_unique<IndexWork<ID>>(c); }});
+  }
 }
 
 }  // namespace
 
-void add_permute_benches(aclrtStream stream) {
-  add_benches<PermuteBench>("permute", stream);
-  benchmark::RegisterBenchmark("index/int32/slots:32768/threads:1", &build_one_rank<int32_t>)
-      ->Unit(benchmark::kMicrosecond);
-  benchmark::RegisterBenchmark("index/int64/slots:32768/threads:1", &build_one_rank<int64_t>)
-      ->Unit(benchmark::kMicrosecond);
+void add_permute_entries(bench::Entries& entries) {
+  add_operator<PermuteWork>(entries, "permute");
+  add_index<int32_t>(entries, "int32");
+  add_index<int64_t>(entries, "int64");
 }
 
 }  // namespace npuless::moe_token_permute

@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "aclnnop/aclnn_moe_token_permute_with_ep_grad.h"
 #include "moe_token_permute/bench_problem.h"
 #include "moe_token_permute/ref.h"
@@ -8,59 +6,86 @@ namespace npuless::moe_token_permute {
 namespace {
 
 template <class T>
-class GradProblem {
+class PermuteGradBaseline : public bench::Baseline {
  public:
-  GradProblem(const Case& c, aclrtStream stream)
+  PermuteGradBaseline(const BenchCase& c, const bench::DeviceTensor<T>& grad,
+                      const bench::DeviceTensor<int32_t>& rows,
+                      const bench::DeviceTensor<T>& token_grad)
       : case_(c),
-        stream_(stream),
+        grad_(grad),
+        rows_(rows),
+        own_(token_grad),
+        gathered_(static_cast<size_t>(grad.count())),
+        token_grad_(static_cast<size_t>(token_grad.count())) {}
+
+  void run() override {
+    bench::two_pass_unpermute<T>(shape_of(case_), grad_.data(), rows_.data(), nullptr,
+                                 gathered_.data(), token_grad_.data());
+  }
+  bool agrees() const override { return close(own_, token_grad_, kTolerance<T>); }
+
+ private:
+  BenchCase case_;
+  const bench::DeviceTensor<T>& grad_;
+  const bench::DeviceTensor<int32_t>& rows_;
+  const bench::DeviceTensor<T>& own_;
+  std::vector<T> gathered_, token_grad_;
+};
+
+// With probabilities and the whole range.
+template <class T>
+class PermuteGradWork : public bench::Work {
+ public:
+  PermuteGradWork(const BenchCase& c, aclrtStream stream)
+      : case_(c),
         grad_({c.tokens * c.topk, c.hidden}),
-        indices_({c.tokens * c.topk}),
+        rows_({c.tokens * c.topk}),
         probs_grad_({c.tokens * c.topk}),
         token_grad_({c.tokens, c.hidden}),
-        probs_out_({c.tokens, c.topk}) {
+        probs_out_({c.tokens, c.topk}),
+        launcher_(&aclnnMoeTokenPermuteWithEpGrad, stream) {
     fill(grad_);
     fill(probs_grad_);
-    const auto positions = positions_of(draw_experts(indices_.count()));
-    std::copy(positions.begin(), positions.end(), indices_.data());
+    poison(token_grad_);
+    const auto rows = positions_of(draw_experts(rows_.count(), c.experts));
+    std::copy(rows.begin(), rows.end(), rows_.data());
     const int64_t ends[] = {0, c.tokens * c.topk};
     const aclIntArray* range = aclCreateIntArray(ends, 2);
-    uint64_t workspace_size = 0;
-    must(aclnnMoeTokenPermuteWithEpGradGetWorkspaceSize(
-        grad_.handle(), indices_.handle(), probs_grad_.handle(), c.topk, range, false,
-        token_grad_.handle(), probs_out_.handle(), &workspace_size, &executor_));
-    must(aclSetAclOpExecutorRepeatable(executor_));
+    bench::must(aclnnMoeTokenPermuteWithEpGradGetWorkspaceSize(
+        grad_.handle(), rows_.handle(), probs_grad_.handle(), c.topk, range, false,
+        token_grad_.handle(), probs_out_.handle(), &launcher_.workspace_size, &launcher_.executor));
     aclDestroyIntArray(range);
-  }
-  ~GradProblem() { aclDestroyAclOpExecutor(executor_); }
-  GradProblem(const GradProblem&) = delete;
-  GradProblem& operator=(const GradProblem&) = delete;
-
-  void run() const {
-    must(aclnnMoeTokenPermuteWithEpGrad(nullptr, 0, executor_, stream_));
-    must(aclrtSynchronizeStream(stream_));
+    launcher_.prepare();
   }
 
-  double bytes() const {
-    return static_cast<double>(grad_.bytes() + token_grad_.bytes() + 2 * probs_grad_.bytes() +
-                               indices_.bytes());
+  static int64_t amount(const BenchCase& c) {
+    const int64_t slots = c.tokens * c.topk;
+    const auto element = static_cast<int64_t>(sizeof(T));
+    return (c.tokens + slots) * c.hidden * element + 2 * slots * element + slots * 4;
   }
 
-  // About a hundred tokens against the scalar model.
-  bool right() const {
+  void run() override { launcher_.run(); }
+  uint64_t workspace_bytes() const override { return launcher_.workspace_size; }
+  std::unique_ptr<bench::Baseline> make_baseline() override {
+    return std::make_unique<PermuteGradBaseline<T>>(case_, grad_, rows_, token_grad_);
+  }
+
+  // About a hundred tokens bit for bit.
+  bool right() const override {
     const int64_t step = std::max<int64_t>(1, case_.tokens / 97);
     for (int64_t token = 0; token < case_.tokens; token += step) {
-      if (!right(token)) return false;
+      if (!token_right(token)) return false;
     }
     return true;
   }
 
  private:
-  bool right(int64_t token) const {
+  bool token_right(int64_t token) const {
     const RefShape shape{1, case_.topk, case_.hidden, 0, case_.topk};
     std::vector<T> rows;
     std::vector<int32_t> slots;
     for (int64_t j = 0; j < case_.topk; ++j) {
-      const T* row = grad_.data() + indices_.data()[token * case_.topk + j] * case_.hidden;
+      const T* row = grad_.data() + rows_.data()[token * case_.topk + j] * case_.hidden;
       rows.insert(rows.end(), row, row + case_.hidden);
       slots.push_back(static_cast<int32_t>(j));
     }
@@ -69,20 +94,19 @@ class GradProblem {
                        expected.size() * sizeof(T)) == 0;
   }
 
-  Case case_;
-  aclrtStream stream_;
-  DeviceTensor<T> grad_;
-  DeviceTensor<int32_t> indices_;
-  DeviceTensor<T> probs_grad_;
-  DeviceTensor<T> token_grad_;
-  DeviceTensor<T> probs_out_;
-  aclOpExecutor* executor_ = nullptr;
+  BenchCase case_;
+  bench::DeviceTensor<T> grad_;
+  bench::DeviceTensor<int32_t> rows_;
+  bench::DeviceTensor<T> probs_grad_;
+  bench::DeviceTensor<T> token_grad_;
+  bench::DeviceTensor<T> probs_out_;
+  bench::Launcher launcher_;
 };
 
 }  // namespace
 
-void add_permute_grad_benches(aclrtStream stream) {
-  add_benches<GradProblem>("permute_with_ep_grad", stream);
+void add_permute_grad_entries(bench::Entries& entries) {
+  add_operator<PermuteGradWork>(entries, "permute_grad");
 }
 
 }  // namespace npuless::moe_token_permute

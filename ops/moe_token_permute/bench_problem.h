@@ -1,152 +1,86 @@
-// What the family's benches share: data, roofs, and one way to time a problem.
+// What the family's benches share: tensors, positions, and the entries of one operator.
 #pragma once
 
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "acl/acl.h"
-#include "aclnn/acl_meta.h"
-#include "base/dtype.h"
-#include "base/half.h"
-#include "base/parallel.h"
+#include "device.h"
 #include "moe_token_permute/cases.h"
-#include "roofs.h"
+#include "two_pass.h"
+#include "work.h"
 
 namespace npuless::moe_token_permute {
 
-inline constexpr int64_t kExperts = 64;
-
 // Each registers the benches of one file.
-void add_permute_benches(aclrtStream stream);
-void add_permute_grad_benches(aclrtStream stream);
-void add_unpermute_benches(aclrtStream stream);
-
-inline void must(aclError status) {
-  if (status == ACL_SUCCESS) return;
-  const char* sentence = aclGetRecentErrMsg();
-  std::fprintf(stderr, "%s\n", sentence == nullptr ? "failed" : sentence);
-  std::abort();
-}
-
-// A contiguous tensor in device memory, which is addressable here.
-template <class T>
-class DeviceTensor {
- public:
-  explicit DeviceTensor(std::vector<int64_t> dims) {
-    for (const int64_t dim : dims) count_ *= dim;
-    void* memory = nullptr;
-    must(aclrtMalloc(&memory, static_cast<size_t>(count_) * sizeof(T), ACL_MEM_MALLOC_HUGE_FIRST));
-    data_ = static_cast<T*>(memory);
-    handle_ = aclCreateTensor(dims.data(), dims.size(), static_cast<aclDataType>(kDType<T>),
-                              nullptr, 0, ACL_FORMAT_ND, dims.data(), dims.size(), memory);
-  }
-  ~DeviceTensor() {
-    aclDestroyTensor(handle_);
-    aclrtFree(data_);
-  }
-  DeviceTensor(const DeviceTensor&) = delete;
-  DeviceTensor& operator=(const DeviceTensor&) = delete;
-
-  T* data() const { return data_; }
-  int64_t count() const { return count_; }
-  int64_t bytes() const { return count_ * static_cast<int64_t>(sizeof(T)); }
-  aclTensor* handle() const { return handle_; }
-
- private:
-  T* data_;
-  int64_t count_ = 1;
-  aclTensor* handle_;
-};
-
-template <class T>
-void fill(const DeviceTensor<T>& tensor) {
-  uint32_t state = 1;
-  for (int64_t i = 0; i < tensor.count(); ++i) {
-    state = state * 1664525u + 1013904223u;
-    tensor.data()[i] = narrow<T>(static_cast<float>(state >> 16) * 0x1p-16f - 0.5f);
-  }
-}
+void add_permute_entries(bench::Entries& entries);
+void add_permute_grad_entries(bench::Entries& entries);
+void add_unpermute_entries(bench::Entries& entries);
 
 // Experts drawn evenly.
-inline std::vector<int32_t> draw_experts(int64_t slots) {
+inline std::vector<int32_t> draw_experts(int64_t slots, int64_t count) {
   std::mt19937 random(1);
   std::vector<int32_t> experts(static_cast<size_t>(slots));
-  for (int32_t& e : experts) e = static_cast<int32_t>(random() % kExperts);
+  for (int32_t& e : experts) e = static_cast<int32_t>(random() % static_cast<uint64_t>(count));
   return experts;
 }
 
 // Positions of the slots in the order sorted by expert.
 inline std::vector<int32_t> positions_of(const std::vector<int32_t>& experts) {
-  std::vector<int32_t> next(kExperts + 1);
+  const int32_t last = experts.empty() ? 0 : *std::max_element(experts.begin(), experts.end());
+  std::vector<int32_t> next(static_cast<size_t>(last) + 2);
   for (const int32_t e : experts) ++next[static_cast<size_t>(e) + 1];
-  for (size_t e = 1; e <= kExperts; ++e) next[e] += next[e - 1];
+  for (size_t e = 1; e < next.size(); ++e) next[e] += next[e - 1];
   std::vector<int32_t> positions;
   for (const int32_t e : experts) positions.push_back(next[static_cast<size_t>(e)]++);
   return positions;
 }
 
-struct Roofs {
-  double copy;
-  double read;
-};
-
-inline Roofs measure_roofs() {
-  return {bench::copy_roof(num_threads()), bench::read_roof(num_threads())};
+template <class T>
+void poison(const bench::DeviceTensor<T>& tensor) {
+  std::memset(tensor.data(), 0xFF, static_cast<size_t>(tensor.bytes()));
 }
 
-// A problem has run(), bytes() moved and right().
-template <class PROBLEM>
-void time_problem(benchmark::State& state, const PROBLEM& problem) {
-  problem.run();
-  if (!problem.right()) {
-    state.SkipWithError("wrong result");
-    return;
+// Whether every 97th of `own` is within a rounding or two of `other`.
+template <class T, class U>
+bool close(const bench::DeviceTensor<T>& own, const std::vector<U>& other, float tolerance) {
+  for (int64_t i = 0; i < own.count(); i += 97) {
+    const float a = widen(own.data()[i]);
+    const float b = widen(other[static_cast<size_t>(i)]);
+    if (!(std::abs(a - b) <= tolerance * (1.0f + std::abs(a)))) return false;
   }
-  const Roofs before = measure_roofs();
-  double best_seconds = 1e9;
-  for (auto _ : state) {
-    const auto begin = std::chrono::steady_clock::now();
-    problem.run();
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-    best_seconds = std::min(best_seconds, elapsed.count());
-  }
-  const Roofs after = measure_roofs();
-  const double best = problem.bytes() / best_seconds;
-  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(problem.bytes()));
-  state.counters["best_GB/s"] = best * 1e-9;
-  state.counters["of_copy"] = best / std::max(before.copy, after.copy);
-  state.counters["of_read"] = best / std::max(before.read, after.read);
-  state.counters["copy_roof_GB/s"] = std::max(before.copy, after.copy) * 1e-9;
+  return true;
+}
+template <class T>
+constexpr float kTolerance = sizeof(T) == 4 ? 1e-4f : 0.02f;
+
+inline bench::MoeShape shape_of(const BenchCase& c) {
+  return {c.tokens, c.topk, c.hidden};
 }
 
-// PROBLEM<T>(case, stream) for every case and type.
-template <template <class> class PROBLEM, class T>
-void add_bench(const char* what, const char* type, const Case& c, aclrtStream stream) {
-  const std::string name = std::string(what) + "/" + type + "/tokens:" + std::to_string(c.tokens) +
-                           "/topk:" + std::to_string(c.topk) +
-                           "/hidden:" + std::to_string(c.hidden) +
-                           "/threads:" + std::to_string(num_threads());
-  benchmark::RegisterBenchmark(
-      name.c_str(),
-      [c, stream](benchmark::State& state) { time_problem(state, PROBLEM<T>(c, stream)); })
-      ->UseRealTime()
-      ->Unit(benchmark::kMicrosecond);
+// WORK<T>(case, stream) has a static amount(case): bytes of selected rows read and outputs written.
+template <template <class> class WORK, class T>
+void add_entry(bench::Entries& entries, const char* what, const char* type, const BenchCase& c,
+               int threads = 0) {
+  const std::string name = std::string("moe/") + what + "/" + type + "/" +
+                           std::to_string(c.tokens) + "x" + std::to_string(c.topk) + "x" +
+                           std::to_string(c.hidden) + (threads > 0 ? "/threads:1" : "");
+  const int64_t rows = c.tokens * c.topk * c.hidden * static_cast<int64_t>(sizeof(T));
+  entries.push_back({name, bench::Roof::kCopy, kDType<T>, static_cast<double>(WORK<T>::amount(c)),
+                     5 * rows, false, threads,
+                     [c](aclrtStream stream) { return std::make_unique<WORK<T>>(c, stream); }});
 }
 
-template <template <class> class PROBLEM>
-void add_benches(const char* what, aclrtStream stream) {
-  for (const Case& c : kBenchCases) {
-    add_bench<PROBLEM, bf16>(what, "bf16", c, stream);
-    add_bench<PROBLEM, f16>(what, "fp16", c, stream);
-    add_bench<PROBLEM, float>(what, "fp32", c, stream);
-  }
+template <template <class> class WORK>
+void add_operator(bench::Entries& entries, const char* what) {
+  for (const BenchCase& c : kBenchCases) add_entry<WORK, bf16>(entries, what, "bf16", c);
+  add_entry<WORK, float>(entries, what, "fp32", kBenchCases[0]);
+  add_entry<WORK, float>(entries, what, "fp32", kBenchCases[1]);
+  add_entry<WORK, f16>(entries, what, "fp16", kBenchCases[0]);
+  add_entry<WORK, bf16>(entries, what, "bf16", kBenchCases[0], 1);
 }
 
 }  // namespace npuless::moe_token_permute

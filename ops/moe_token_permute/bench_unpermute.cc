@@ -1,6 +1,4 @@
 // The unpermute and its gradients, both with probabilities.
-#include <cstring>
-
 #include "aclnnop/aclnn_moe_token_unpermute.h"
 #include "aclnnop/aclnn_moe_token_unpermute_grad.h"
 #include "moe_token_permute/bench_problem.h"
@@ -9,173 +7,200 @@
 namespace npuless::moe_token_permute {
 namespace {
 
-// What both directions need; executors are the derived benches'.
+// What both directions need.
 template <class T>
-class UnpermuteData {
- public:
-  explicit UnpermuteData(const Case& c)
-      : case_(c),
-        permuted_({c.tokens * c.topk, c.hidden}),
-        indices_({c.tokens * c.topk}),
-        probs_({c.tokens, c.topk}),
-        tokens_({c.tokens, c.hidden}) {
-    fill(permuted_);
-    fill(probs_);
-    const auto positions = positions_of(draw_experts(indices_.count()));
-    std::copy(positions.begin(), positions.end(), indices_.data());
+struct UnpermuteData {
+  explicit UnpermuteData(const BenchCase& bench_case)
+      : c(bench_case),
+        permuted({c.tokens * c.topk, c.hidden}),
+        rows({c.tokens * c.topk}),
+        probs({c.tokens, c.topk}),
+        tokens({c.tokens, c.hidden}) {
+    fill(permuted);
+    fill(probs);
+    const auto positions = positions_of(draw_experts(rows.count(), c.experts));
+    std::copy(positions.begin(), positions.end(), rows.data());
   }
 
- protected:
-  // A token alone, whose rows are numbered by slot.
-  RefShape one_token() const { return {1, case_.topk, case_.hidden, 0, case_.topk}; }
-  std::vector<int32_t> own_rows() const {
-    std::vector<int32_t> rows;
-    for (int64_t j = 0; j < case_.topk; ++j) rows.push_back(static_cast<int32_t>(j));
-    return rows;
+  static int64_t amount(const BenchCase& c) {
+    const int64_t slots = c.tokens * c.topk;
+    return (c.tokens + slots) * c.hidden * static_cast<int64_t>(sizeof(T)) + slots * 8;
   }
-  const T* row_of(const DeviceTensor<T>& rows, int64_t token, int64_t j) const {
-    return rows.data() + indices_.data()[token * case_.topk + j] * case_.hidden;
+
+  // A token alone, whose rows are numbered by slot.
+  RefShape one_token() const { return {1, c.topk, c.hidden, 0, c.topk}; }
+  std::vector<int32_t> own_rows() const {
+    std::vector<int32_t> numbers;
+    for (int64_t j = 0; j < c.topk; ++j) numbers.push_back(static_cast<int32_t>(j));
+    return numbers;
+  }
+  const T* row_of(const bench::DeviceTensor<T>& from, int64_t token, int64_t j) const {
+    return from.data() + rows.data()[token * c.topk + j] * c.hidden;
   }
   std::vector<T> rows_of(int64_t token) const {
-    std::vector<T> rows;
-    for (int64_t j = 0; j < case_.topk; ++j) {
-      const T* row = row_of(permuted_, token, j);
-      rows.insert(rows.end(), row, row + case_.hidden);
+    std::vector<T> values;
+    for (int64_t j = 0; j < c.topk; ++j) {
+      const T* row = row_of(permuted, token, j);
+      values.insert(values.end(), row, row + c.hidden);
     }
-    return rows;
+    return values;
   }
   std::vector<float> probs_of(int64_t token) const {
-    const float* probs = probs_.data() + token * case_.topk;
-    return {probs, probs + case_.topk};
+    const float* own = probs.data() + token * c.topk;
+    return {own, own + c.topk};
   }
   std::vector<T> token(int64_t token) const {
-    const T* row = tokens_.data() + token * case_.hidden;
-    return {row, row + case_.hidden};
+    const T* row = tokens.data() + token * c.hidden;
+    return {row, row + c.hidden};
   }
-  int64_t sample_step() const { return std::max<int64_t>(1, case_.tokens / 97); }
-  int64_t shared_bytes() const {
-    return permuted_.bytes() + indices_.bytes() + probs_.bytes() + tokens_.bytes();
-  }
-
-  Case case_;
-  DeviceTensor<T> permuted_;
-  DeviceTensor<int32_t> indices_;
-  DeviceTensor<float> probs_;
-  DeviceTensor<T> tokens_;  // the output, or its gradient
-};
-
-// A repeatable executor with its workspace.
-class Launcher {
- public:
-  using Phase2 = aclnnStatus (*)(void*, uint64_t, aclOpExecutor*, aclrtStream);
-
-  Launcher(Phase2 phase2, aclrtStream stream) : phase2_(phase2), stream_(stream) {}
-  ~Launcher() {
-    aclDestroyAclOpExecutor(executor);
-    aclrtFree(workspace_);
-  }
-  Launcher(const Launcher&) = delete;
-  Launcher& operator=(const Launcher&) = delete;
-
-  void prepare() {
-    must(aclSetAclOpExecutorRepeatable(executor));
-    must(aclrtMalloc(&workspace_, workspace_size, ACL_MEM_MALLOC_HUGE_FIRST));
-  }
-  void run() const {
-    must(phase2_(workspace_, workspace_size, executor, stream_));
-    must(aclrtSynchronizeStream(stream_));
-  }
-
-  uint64_t workspace_size = 0;
-  aclOpExecutor* executor = nullptr;
-
- private:
-  Phase2 phase2_;
-  aclrtStream stream_;
-  void* workspace_ = nullptr;
-};
-
-template <class T>
-class UnpermuteBench : UnpermuteData<T> {
- public:
-  UnpermuteBench(const Case& c, aclrtStream stream)
-      : UnpermuteData<T>(c), launcher_(&aclnnMoeTokenUnpermute, stream) {
-    must(aclnnMoeTokenUnpermuteGetWorkspaceSize(
-        this->permuted_.handle(), this->indices_.handle(), this->probs_.handle(), false, nullptr,
-        this->tokens_.handle(), &launcher_.workspace_size, &launcher_.executor));
-    launcher_.prepare();
-  }
-
-  void run() const { launcher_.run(); }
-  double bytes() const { return static_cast<double>(this->shared_bytes()); }
-  bool right() const {
-    for (int64_t t = 0; t < this->case_.tokens; t += this->sample_step()) {
-      const auto expected =
-          model_unpermute(this->one_token(), this->rows_of(t), this->probs_of(t), this->own_rows());
-      const auto got = this->token(t);
-      if (std::memcmp(expected.data(), got.data(), got.size() * sizeof(T)) != 0) return false;
+  // About a hundred tokens.
+  template <class Check>
+  bool sampled(Check check) const {
+    const int64_t step = std::max<int64_t>(1, c.tokens / 97);
+    for (int64_t t = 0; t < c.tokens; t += step) {
+      if (!check(t)) return false;
     }
     return true;
   }
 
- private:
-  Launcher launcher_;
+  BenchCase c;
+  bench::DeviceTensor<T> permuted;
+  bench::DeviceTensor<int32_t> rows;
+  bench::DeviceTensor<float> probs;
+  bench::DeviceTensor<T> tokens;  // the output, or its gradient
 };
 
 template <class T>
-class UnpermuteGradBench : UnpermuteData<T> {
+class UnpermuteBaseline : public bench::Baseline {
  public:
-  UnpermuteGradBench(const Case& c, aclrtStream stream)
-      : UnpermuteData<T>(c),
+  explicit UnpermuteBaseline(const UnpermuteData<T>& data)
+      : data_(data),
+        gathered_(static_cast<size_t>(data.permuted.count())),
+        tokens_(static_cast<size_t>(data.tokens.count())) {}
+  void run() override {
+    bench::two_pass_unpermute(shape_of(data_.c), data_.permuted.data(), data_.rows.data(),
+                              data_.probs.data(), gathered_.data(), tokens_.data());
+  }
+  bool agrees() const override { return close(data_.tokens, tokens_, kTolerance<T>); }
+
+ private:
+  const UnpermuteData<T>& data_;
+  std::vector<T> gathered_, tokens_;
+};
+
+template <class T>
+class UnpermuteWork : public bench::Work {
+ public:
+  UnpermuteWork(const BenchCase& c, aclrtStream stream)
+      : data_(c), launcher_(&aclnnMoeTokenUnpermute, stream) {
+    poison(data_.tokens);
+    bench::must(aclnnMoeTokenUnpermuteGetWorkspaceSize(
+        data_.permuted.handle(), data_.rows.handle(), data_.probs.handle(), false, nullptr,
+        data_.tokens.handle(), &launcher_.workspace_size, &launcher_.executor));
+    launcher_.prepare();
+  }
+
+  static int64_t amount(const BenchCase& c) { return UnpermuteData<T>::amount(c); }
+  void run() override { launcher_.run(); }
+  uint64_t workspace_bytes() const override { return launcher_.workspace_size; }
+  std::unique_ptr<bench::Baseline> make_baseline() override {
+    return std::make_unique<UnpermuteBaseline<T>>(data_);
+  }
+
+  bool right() const override {
+    return data_.sampled([&](int64_t t) {
+      const auto expected =
+          model_unpermute(data_.one_token(), data_.rows_of(t), data_.probs_of(t), data_.own_rows());
+      const auto got = data_.token(t);
+      return std::memcmp(expected.data(), got.data(), got.size() * sizeof(T)) == 0;
+    });
+  }
+
+ private:
+  UnpermuteData<T> data_;
+  bench::Launcher launcher_;
+};
+
+template <class T>
+class UnpermuteGradBaseline : public bench::Baseline {
+ public:
+  UnpermuteGradBaseline(const UnpermuteData<T>& data, const bench::DeviceTensor<T>& permuted_grad)
+      : data_(data),
+        own_(permuted_grad),
+        permuted_grad_(static_cast<size_t>(permuted_grad.count())),
+        probs_grad_(static_cast<size_t>(data.probs.count())) {}
+  void run() override {
+    bench::two_pass_unpermute_grad(shape_of(data_.c), data_.permuted.data(), data_.tokens.data(),
+                                   data_.rows.data(), data_.probs.data(), permuted_grad_.data(),
+                                   probs_grad_.data());
+  }
+  bool agrees() const override { return close(own_, permuted_grad_, kTolerance<T>); }
+
+ private:
+  const UnpermuteData<T>& data_;
+  const bench::DeviceTensor<T>& own_;
+  std::vector<T> permuted_grad_;
+  std::vector<float> probs_grad_;
+};
+
+template <class T>
+class UnpermuteGradWork : public bench::Work {
+ public:
+  UnpermuteGradWork(const BenchCase& c, aclrtStream stream)
+      : data_(c),
         permuted_grad_({c.tokens * c.topk, c.hidden}),
         probs_grad_({c.tokens, c.topk}),
         launcher_(&aclnnMoeTokenUnpermuteGrad, stream) {
-    fill(this->tokens_);
-    must(aclnnMoeTokenUnpermuteGradGetWorkspaceSize(
-        this->permuted_.handle(), this->tokens_.handle(), this->indices_.handle(),
-        this->probs_.handle(), false, nullptr, permuted_grad_.handle(), probs_grad_.handle(),
-        &launcher_.workspace_size, &launcher_.executor));
+    fill(data_.tokens);
+    poison(permuted_grad_);
+    bench::must(aclnnMoeTokenUnpermuteGradGetWorkspaceSize(
+        data_.permuted.handle(), data_.tokens.handle(), data_.rows.handle(), data_.probs.handle(),
+        false, nullptr, permuted_grad_.handle(), probs_grad_.handle(), &launcher_.workspace_size,
+        &launcher_.executor));
     launcher_.prepare();
   }
 
-  void run() const { launcher_.run(); }
-  double bytes() const {
-    return static_cast<double>(this->shared_bytes() + permuted_grad_.bytes() + probs_grad_.bytes());
+  static int64_t amount(const BenchCase& c) {
+    const int64_t slots = c.tokens * c.topk;
+    return UnpermuteData<T>::amount(c) + slots * c.hidden * static_cast<int64_t>(sizeof(T)) +
+           slots * 4;
   }
-  bool right() const {
-    for (int64_t t = 0; t < this->case_.tokens; t += this->sample_step()) {
-      if (!right(t)) return false;
-    }
-    return true;
+  void run() override { launcher_.run(); }
+  uint64_t workspace_bytes() const override { return launcher_.workspace_size; }
+  std::unique_ptr<bench::Baseline> make_baseline() override {
+    return std::make_unique<UnpermuteGradBaseline<T>>(data_, permuted_grad_);
+  }
+  bool right() const override {
+    return data_.sampled([&](int64_t t) { return token_right(t); });
   }
 
  private:
-  bool right(int64_t t) const {
-    const Case& c = this->case_;
-    const auto rows = model_permuted_grad(this->one_token(), c.topk, this->token(t),
-                                          this->probs_of(t), this->own_rows());
-    const auto dots = model_unpermute_probs_grad<T, float>(this->one_token(), this->rows_of(t),
-                                                           this->token(t), this->own_rows());
-    for (int64_t j = 0; j < c.topk; ++j) {
-      const auto bytes = static_cast<size_t>(c.hidden) * sizeof(T);
-      if (std::memcmp(rows.data() + j * c.hidden, this->row_of(permuted_grad_, t, j), bytes) != 0) {
-        return false;
-      }
-      if (probs_grad_.data()[t * c.topk + j] != dots[static_cast<size_t>(j)]) return false;
+  bool token_right(int64_t t) const {
+    const int64_t topk = data_.c.topk, hidden = data_.c.hidden;
+    const auto rows = model_permuted_grad(data_.one_token(), topk, data_.token(t),
+                                          data_.probs_of(t), data_.own_rows());
+    const auto dots = model_unpermute_probs_grad<T, float>(data_.one_token(), data_.rows_of(t),
+                                                           data_.token(t), data_.own_rows());
+    for (int64_t j = 0; j < topk; ++j) {
+      const auto bytes = static_cast<size_t>(hidden) * sizeof(T);
+      const T* got = data_.row_of(permuted_grad_, t, j);
+      if (std::memcmp(rows.data() + j * hidden, got, bytes) != 0) return false;
+      if (probs_grad_.data()[t * topk + j] != dots[static_cast<size_t>(j)]) return false;
     }
     return true;
   }
 
-  DeviceTensor<T> permuted_grad_;
-  DeviceTensor<float> probs_grad_;
-  Launcher launcher_;
+  UnpermuteData<T> data_;
+  bench::DeviceTensor<T> permuted_grad_;
+  bench::DeviceTensor<float> probs_grad_;
+  bench::Launcher launcher_;
 };
 
 }  // namespace
 
-void add_unpermute_benches(aclrtStream stream) {
-  add_benches<UnpermuteBench>("unpermute", stream);
-  add_benches<UnpermuteGradBench>("unpermute_grad", stream);
+void add_unpermute_entries(bench::Entries& entries) {
+  add_operator<UnpermuteWork>(entries, "unpermute");
+  add_operator<UnpermuteGradWork>(entries, "unpermute_grad");
 }
 
 }  // namespace npuless::moe_token_permute

@@ -21,10 +21,18 @@ inline constexpr Case kCases[] = {
     {4, 16, 17}, {29, 8, 130},  {509, 8, 65}, {31, 5, 1},   {8191, 1, 3}, {1021, 16, 15},
 };
 
-// Speed: the first is the shape that the README quotes.
-inline constexpr Case kBenchCases[] = {
-    {4096, 8, 4096}, {4096, 8, 2880}, {2048, 6, 7168},
-    {4096, 2, 4096}, {64, 8, 4096},   {4096, 8, 64},
+struct BenchCase {
+  int64_t tokens;
+  int64_t topk;
+  int64_t hidden;
+  int64_t experts;
+};
+
+// Speed: the first is the shape that the README quotes; then DeepSeek-V3's and gpt-oss's, few
+// experts a token, few tokens, short rows.
+inline constexpr BenchCase kBenchCases[] = {
+    {4096, 8, 4096, 64}, {4096, 8, 7168, 256}, {4096, 4, 2880, 128}, {4096, 2, 4096, 8},
+    {256, 8, 4096, 64},  {16, 8, 4096, 64},    {1, 8, 4096, 64},     {4096, 8, 64, 64},
 };
 
 }  // namespace npuless::moe_token_permute

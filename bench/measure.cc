@@ -1,0 +1,110 @@
+#include "measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "base/parallel.h"
+#include "flop_roofs.h"
+#include "isa/level.h"
+#include "memory.h"
+#include "roofs.h"
+
+namespace npuless::bench {
+namespace {
+
+// Rounds go on until both are passed, except that a slow problem is not repeated beyond kPatience.
+constexpr double kSeconds = 1.0;
+constexpr int kRounds = 5;
+constexpr double kPatience = 20.0;
+// Runs shorter than this are timed several at once.
+constexpr double kShortest = 20e-6;
+
+template <class Body>
+double seconds_of(Body body) {
+  const auto begin = std::chrono::steady_clock::now();
+  body();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  return elapsed.count();
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double roof_of(const Entry& entry) {
+  if (entry.roof == Roof::kNone) return 0;
+  if (entry.roof == Roof::kCopy) return copy_roof(num_threads(), 1);
+  isa::Level level{};
+  return isa::active_level(level).ok() ? flop_roof(level, entry.dtype, num_threads(), 1) : 0;
+}
+
+// A first run, for the pages and the answer; what it adds to the resident memory.
+template <class Body>
+int64_t added_memory(Body body) {
+  const int64_t before = resident_memory();
+  reset_peak();
+  body();
+  return std::max<int64_t>(0, peak_memory() - before);
+}
+
+// Threads of another library may spin for a while after its last call.
+void let_others_sleep() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+void time_rounds(const Entry& entry, Work& work, Baseline* baseline, Result& result) {
+  std::vector<double> own, others, roofs;
+  const double once = seconds_of([&] { work.run(); });
+  const int repeats = once < kShortest ? static_cast<int>(kShortest / once) + 1 : 1;
+  double spent = 0;
+  for (int round = 0; spent < kPatience && (round < kRounds || spent < kSeconds); ++round) {
+    spent += seconds_of([&] {
+      roofs.push_back(roof_of(entry));
+      own.push_back(seconds_of([&] {
+                      for (int i = 0; i < repeats; ++i) work.run();
+                    }) /
+                    repeats);
+      if (baseline == nullptr) return;
+      others.push_back(seconds_of([&] { baseline->run(); }));
+      let_others_sleep();
+    });
+  }
+  result.seconds = median(own) / entry.calls;
+  result.baseline_seconds = median(others);
+  result.roof = median(roofs);
+  result.rounds = static_cast<int>(own.size());
+}
+
+}  // namespace
+
+Result measure(const Entry& entry, aclrtStream stream) {
+  Result result;
+  const int all = num_threads();
+  if (entry.threads > 0 && !set_num_threads(entry.threads).ok()) {
+    result.error = "that many threads cannot be had";
+    return result;
+  }
+  {
+    const std::unique_ptr<Work> work = entry.make(stream);
+    result.workspace_bytes = work->workspace_bytes();
+    result.peak_bytes = added_memory([&] { work->run(); });
+    if (!work->right()) result.error = "the result is wrong";
+    std::unique_ptr<Baseline> baseline;
+    result.baseline_peak_bytes = added_memory([&] {
+      baseline = work->make_baseline();
+      if (baseline != nullptr) baseline->run();
+    });
+    if (baseline != nullptr && !baseline->agrees()) result.error = "the baseline disagrees";
+    let_others_sleep();
+    if (result.error.empty()) time_rounds(entry, *work, baseline.get(), result);
+  }
+  if (entry.threads > 0) static_cast<void>(set_num_threads(all));
+  return result;
+}
+
+}  // namespace npuless::bench

@@ -1,0 +1,18 @@
+// Memory of this process and of the machine, in bytes.
+#pragma once
+
+#include <cstdint>
+
+namespace npuless::bench {
+
+// What a new problem may take: free memory and reclaimable caches, within the control group's
+// limit.
+int64_t available_memory();
+
+// Highest resident size since reset_peak(). Where the kernel does not let a process reset it, since
+// its start.
+void reset_peak();
+int64_t peak_memory();
+int64_t resident_memory();
+
+}  // namespace npuless::bench
