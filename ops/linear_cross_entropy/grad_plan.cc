@@ -30,6 +30,11 @@ void plan_blocks(const GradArgs& args, GradPlan& plan) {
   plan.logits = gemm::choose_blocking(args.input.rows, panel, nr);
   plan.input_grad = gemm::choose_blocking(args.input.rows, hidden, nr);
   plan.weight_grad = gemm::choose_blocking(panel, hidden, nr);
+  if (!plan.few_rows) return;
+  // Sums over few tokens are soon done: their tiles stay in a second-level cache until rounded.
+  plan.logits.col_block = gemm::streamed_columns(*plan.engine);
+  plan.input_grad.col_block = gemm::streamed_columns(*plan.engine);
+  plan.weight_grad.col_block = gemm::streamed_columns(*plan.engine);
 }
 
 void book_tokens(int64_t tokens, GradPlan& plan, Ledger& ledger) {
@@ -45,14 +50,17 @@ void book_panels(const GradArgs& args, GradPlan& plan, Ledger& ledger) {
   const int64_t hidden = args.input.cols;
   const int64_t panel = min64(plan.panel, args.weight.rows);
   const int64_t grad_bytes = plan.grad_type == kGradBfloat16 ? 2 : 4;
-  if (!args.has_softmax) {
-    const int64_t bytes = gemm::packed_bytes(engine, panel, hidden, engine.nr);
-    plan.packed_columns = ledger.book<unsigned char>(bytes);
+  const auto book = [&](int64_t lines, int64_t k, int width) {
+    return ledger.book<unsigned char>(gemm::packed_bytes(engine, lines, k, width));
+  };
+  if (plan.few_rows) {
+    if (!args.has_softmax) plan.packed_tokens = book(tokens, hidden, engine.mr);
+    plan.packed_grad = book(tokens, panel, engine.mr);
+  } else {
+    if (!args.has_softmax) plan.packed_columns = book(panel, hidden, engine.nr);
+    plan.packed_rows = book(hidden, panel, engine.nr);
   }
-  plan.packed_rows =
-      ledger.book<unsigned char>(gemm::packed_bytes(engine, hidden, panel, engine.nr));
-  plan.packed_input =
-      ledger.book<unsigned char>(gemm::packed_bytes(engine, hidden, tokens, engine.nr));
+  plan.packed_input = book(hidden, tokens, engine.nr);
   plan.grad_logits = ledger.book<unsigned char>(tokens * panel * grad_bytes);
   plan.input_sum_stride = round_up(hidden, engine.nr);
   plan.input_sum = ledger.book<float>(round_up(tokens, engine.mr) * plan.input_sum_stride);
@@ -63,7 +71,9 @@ void book_workers(GradPlan& plan, Ledger& ledger) {
   const int64_t columns =
       max64(plan.logits.col_block, max64(plan.input_grad.col_block, plan.weight_grad.col_block));
   plan.tile_floats = gemm::tile_floats(engine, columns);
-  plan.block = ledger.book<unsigned char>(plan.threads * gemm::packed_block_bytes(engine));
+  plan.block_bytes = max64(gemm::packed_block_bytes(engine),
+                           plan.few_rows ? gemm::streamed_block_bytes(engine) : 0);
+  plan.block = ledger.book<unsigned char>(plan.threads * plan.block_bytes);
   plan.tile = ledger.book<float>(plan.threads * plan.tile_floats);
 }
 
@@ -80,6 +90,7 @@ Status plan_grad(const GradArgs& args, GradPlan& plan) {
   const bool bfloat16 = args.input.dtype == DType::kBfloat16;
   plan.grad_type = bfloat16 ? kGradBfloat16 : kGradFloat32;
   plan.operand_type = bfloat16 ? kBfloat16 : kFloat16;
+  plan.few_rows = gemm::has_few_rows(args.input.rows);
   plan.panel = choose_panel(args.input.rows, args.weight.rows, bfloat16 ? 2 : 4);
   plan_blocks(args, plan);
   Ledger ledger;

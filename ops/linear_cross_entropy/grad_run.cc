@@ -33,11 +33,13 @@ class GradRun {
   void run() {
     largest_power_ = fill_token_tables(plan_, workspace_);
     pack_input();
+    if (plan_.few_rows && !args_.has_softmax) pack_tokens();
     for (int64_t first = 0; first < vocab(); first += plan_.panel) {
       first_ = first;
       length_ = min64(plan_.panel, vocab() - first);
-      pack_weight();
+      if (!plan_.few_rows) pack_weight();
       compute_grad_logits();
+      if (plan_.few_rows) pack_grad_logits();
       compute_products();
     }
     write_input_grad();
@@ -49,7 +51,7 @@ class GradRun {
   int64_t vocab() const { return args_.weight.rows; }
 
   unsigned char* block_of(int worker) const {
-    return plan_.block.in(workspace_) + worker * gemm::packed_block_bytes(engine_);
+    return plan_.block.in(workspace_) + worker * plan_.block_bytes;
   }
   float* tile_of(int worker) const {
     return plan_.tile.in(workspace_) + worker * plan_.tile_floats;
@@ -65,6 +67,19 @@ class GradRun {
   void pack_input() {
     gemm::pack_b(engine_, plan_.threads, args_.input, false, plan_.input_scale.in(workspace_),
                  plan_.packed_input.in(workspace_));
+  }
+
+  void pack_tokens() {
+    const Matrix& x = args_.input;
+    gemm::pack_a(engine_, plan_.threads,
+                 {{x.data, x.row_stride, x.col_stride, nullptr}, source_, tokens(), hidden()},
+                 plan_.packed_tokens.in(workspace_));
+  }
+
+  void pack_grad_logits() {
+    gemm::pack_a(engine_, plan_.threads,
+                 {{grad_logits(0, 0), length_, 1, nullptr}, grad_source_, tokens(), length_},
+                 plan_.packed_grad.in(workspace_));
   }
 
   void pack_weight() {
@@ -94,11 +109,7 @@ class GradRun {
   void grad_from_logits(const gemm::Block& piece, int worker) {
     float* tile = tile_of(worker);
     const int64_t stride = round_up(piece.cols, engine_.nr);
-    const Matrix x = rows_of(args_.input, piece.row, piece.rows);
-    gemm::multiply(engine_,
-                   {{x.data, x.row_stride, x.col_stride, nullptr}, source_, x.rows, hidden()},
-                   panel(plan_.packed_columns, piece.col, hidden()), piece.cols, block_of(worker),
-                   tile, stride, false);
+    multiply_logits(piece, worker, tile, stride);
     for (int64_t i = 0; i < piece.rows; ++i) {
       const int64_t token = piece.row + i;
       unsigned char* out = grad_logits(token, piece.col);
@@ -110,6 +121,25 @@ class GradRun {
                                                        plan_.tokens.in(workspace_)[token],
                                                        target_in(token, piece), out);
     }
+  }
+
+  void multiply_logits(const gemm::Block& piece, int worker, float* tile, int64_t stride) {
+    if (plan_.few_rows) {
+      const Matrix w = rows_of(args_.weight, first_ + piece.col, piece.cols);
+      return gemm::multiply_streamed(engine_,
+                                     {plan_.packed_tokens.in(workspace_),
+                                      piece.rows,
+                                      {w.data, w.row_stride, w.col_stride, nullptr},
+                                      source_,
+                                      piece.cols,
+                                      hidden()},
+                                     block_of(worker), tile, stride, false);
+    }
+    const Matrix x = rows_of(args_.input, piece.row, piece.rows);
+    gemm::multiply(engine_,
+                   {{x.data, x.row_stride, x.col_stride, nullptr}, source_, x.rows, hidden()},
+                   panel(plan_.packed_columns, piece.col, hidden()), piece.cols, block_of(worker),
+                   tile, stride, false);
   }
 
   void grad_from_softmax(const gemm::Block& piece, int worker) {
@@ -159,6 +189,18 @@ class GradRun {
 
   void input_grad(const gemm::Block& piece, int worker) {
     float* c = plan_.input_sum.in(workspace_) + piece.row * plan_.input_sum_stride + piece.col;
+    if (plan_.few_rows) {
+      const Matrix& w = args_.weight;
+      return gemm::multiply_streamed(
+          engine_,
+          {plan_.packed_grad.in(workspace_),
+           piece.rows,
+           {element(w, first_, piece.col), w.col_stride, w.row_stride, nullptr},
+           source_,
+           piece.cols,
+           length_},
+          block_of(worker), c, plan_.input_sum_stride, first_ > 0);
+    }
     gemm::multiply(
         engine_,
         {{grad_logits(piece.row, 0), length_, 1, nullptr}, grad_source_, piece.rows, length_},

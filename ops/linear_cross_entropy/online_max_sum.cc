@@ -26,6 +26,7 @@ class MaxSumRun {
 
   void run() {
     start_tokens();
+    if (plan_.few_rows) pack_tokens();
     for (int64_t first = 0; first < args_.weight.rows; first += plan_.panel) {
       first_ = first;
       length_ = min64(plan_.panel, args_.weight.rows - first);
@@ -65,12 +66,27 @@ class MaxSumRun {
     });
   }
 
+  gemm::Rows rows_of_input(int64_t first, int64_t count) const {
+    const Matrix& x = args_.input;
+    return {{element(x, first, 0), x.row_stride, x.col_stride, nullptr},
+            gemm::source_of(x.dtype),
+            count,
+            hidden()};
+  }
+
+  void pack_tokens() {
+    gemm::pack_a(engine_, plan_.threads, rows_of_input(0, tokens()),
+                 plan_.packed_tokens.in(workspace_));
+  }
+
   void reduce_panel() {
-    Matrix weight = args_.weight;
-    weight.data = const_cast<void*>(element(args_.weight, first_, 0));
-    weight.rows = length_;
-    gemm::pack_b(engine_, plan_.threads, weight, true, nullptr,
-                 plan_.packed_columns.in(workspace_));
+    if (!plan_.few_rows) {
+      Matrix weight = args_.weight;
+      weight.data = const_cast<void*>(element(args_.weight, first_, 0));
+      weight.rows = length_;
+      gemm::pack_b(engine_, plan_.threads, weight, true, nullptr,
+                   plan_.packed_columns.in(workspace_));
+    }
     gemm::Blocking blocking = plan_.blocking;
     blocking.cols = length_;
     parallel_for(plan_.threads, blocking.pieces(), [&](int64_t index, int worker) {
@@ -78,19 +94,30 @@ class MaxSumRun {
     });
   }
 
+  void multiply_block(const gemm::Block& block, int worker, float* tile, int64_t stride) {
+    unsigned char* scratch = plan_.block.in(workspace_) + worker * plan_.block_bytes;
+    if (plan_.few_rows) {
+      const Matrix& w = args_.weight;
+      return gemm::multiply_streamed(
+          engine_,
+          {plan_.packed_tokens.in(workspace_),
+           block.rows,
+           {element(w, first_ + block.col, 0), w.row_stride, w.col_stride, nullptr},
+           gemm::source_of(w.dtype),
+           block.cols,
+           hidden()},
+          scratch, tile, stride, false);
+    }
+    gemm::multiply(
+        engine_, rows_of_input(block.row, block.rows),
+        gemm::panel_at(engine_, plan_.packed_columns.in(workspace_), block.col, hidden()),
+        block.cols, scratch, tile, stride, false);
+  }
+
   void reduce_block(const gemm::Block& block, int worker) {
     float* tile = plan_.tile.in(workspace_) + worker * plan_.tile_floats;
     const int64_t stride = round_up(block.cols, engine_.nr);
-    gemm::multiply(
-        engine_,
-        {{element(args_.input, block.row, 0), args_.input.row_stride, args_.input.col_stride,
-          nullptr},
-         gemm::source_of(args_.input.dtype),
-         block.rows,
-         hidden()},
-        gemm::panel_at(engine_, plan_.packed_columns.in(workspace_), block.col, hidden()),
-        block.cols, plan_.block.in(workspace_) + worker * gemm::packed_block_bytes(engine_), tile,
-        stride, false);
+    multiply_block(block, worker, tile, stride);
     for (int64_t i = 0; i < block.rows; ++i) reduce_row(block, block.row + i, tile + i * stride);
   }
 
@@ -175,15 +202,22 @@ void book(const OnlineMaxSumArgs& args, OnlineMaxSumPlan& plan) {
   const int64_t panel = min64(plan.panel, args.weight.rows);
   const int64_t segments = ceil_div(panel, kSegment);
   Ledger ledger;
-  plan.packed_columns =
-      ledger.book<unsigned char>(gemm::packed_bytes(engine, panel, args.input.cols, engine.nr));
+  if (plan.few_rows) {
+    plan.packed_tokens =
+        ledger.book<unsigned char>(gemm::packed_bytes(engine, tokens, args.input.cols, engine.mr));
+  } else {
+    plan.packed_columns =
+        ledger.book<unsigned char>(gemm::packed_bytes(engine, panel, args.input.cols, engine.nr));
+  }
   plan.segment_max = ledger.book<float>(segments * tokens);
   plan.segment_sum = ledger.book<float>(segments * tokens);
   plan.max = ledger.book<float>(tokens);
   plan.sum = ledger.book<float>(tokens);
   plan.target_logit = ledger.book<float>(tokens);
   plan.targets = ledger.book<int64_t>(tokens);
-  plan.block = ledger.book<unsigned char>(plan.threads * gemm::packed_block_bytes(engine));
+  plan.block_bytes =
+      plan.few_rows ? gemm::streamed_block_bytes(engine) : gemm::packed_block_bytes(engine);
+  plan.block = ledger.book<unsigned char>(plan.threads * plan.block_bytes);
   plan.tile_floats = gemm::tile_floats(engine, plan.blocking.col_block);
   plan.tile = ledger.book<float>(plan.threads * plan.tile_floats);
   plan.workspace_bytes = ledger.bytes();
@@ -200,6 +234,7 @@ Status plan_online_max_sum(const OnlineMaxSumArgs& args, OnlineMaxSumPlan& plan)
   plan.kernels = &kernels_for(level);
   plan.threads = num_threads();
   plan.operand_type = args.input.dtype == DType::kBfloat16 ? kBfloat16 : kFloat16;
+  plan.few_rows = gemm::has_few_rows(args.input.rows);
   plan.panel = kMaxPanel;
   plan.blocking =
       gemm::choose_blocking(args.input.rows, min64(kMaxPanel, args.weight.rows), kSegment);

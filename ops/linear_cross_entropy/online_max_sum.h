@@ -54,16 +54,19 @@ struct OnlineMaxSumPlan {
   int threads;
   OperandType operand_type;
   int64_t panel;                        // vocabulary rows handled at once
+  bool few_rows;                        // W is packed where it is multiplied: gemm::has_few_rows
   gemm::Blocking blocking;              // N × panel
   Piece<unsigned char> packed_columns;  // W panel as B
+  Piece<unsigned char> packed_tokens;   // few rows: X as A
   Piece<float> segment_max;             // [segments of a panel, N]
   Piece<float> segment_sum;
   Piece<float> max;  // [N] running
   Piece<float> sum;
   Piece<float> target_logit;   // [N]
   Piece<int64_t> targets;      // [N] row of W, or kNoTarget
-  Piece<unsigned char> block;  // per worker: a packed block of A
+  Piece<unsigned char> block;  // per worker: a packed block of A or B
   Piece<float> tile;           // per worker: a block of logits
+  int64_t block_bytes;
   int64_t tile_floats;
   int64_t workspace_bytes;
 };

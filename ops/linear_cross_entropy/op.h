@@ -13,7 +13,8 @@
 // How: V is cut into panels. Per panel W is packed for both products that read it; every token
 // block computes its logits tile, turns it into d ⊙ grad in its epilogue and stores only that
 // [N, panel] piece; then inputGrad accumulates in an fp32 [N,H] buffer while weightGrad's rows of
-// this panel are summed over all tokens, rounded and written. No buffer grows with V.
+// this panel are summed over all tokens, rounded and written. No buffer grows with V. With few
+// tokens the panels of W are packed in pieces where they are multiplied, and never stored.
 //
 // Numerics: fp32 up to the multiplication by grad. For bf16 inputs d ⊙ grad is rounded once to
 // bf16; for fp16 inputs it stays fp32, since those products are computed in fp32 on every ISA
@@ -60,6 +61,7 @@ struct GradPlan {
   OperandType operand_type;
 
   int64_t panel;               // vocabulary rows handled at once
+  bool few_rows;               // W is packed where it is multiplied: gemm::has_few_rows
   gemm::Blocking logits;       // N × panel
   gemm::Blocking input_grad;   // N × H
   gemm::Blocking weight_grad;  // panel × H
@@ -71,10 +73,13 @@ struct GradPlan {
   Piece<unsigned char> packed_input;    // X as B of the weight gradient
   Piece<unsigned char> packed_columns;  // W panel as B of the logits
   Piece<unsigned char> packed_rows;     // W panel as B of the input gradient
+  Piece<unsigned char> packed_tokens;   // few rows: X as A of the logits
+  Piece<unsigned char> packed_grad;     // few rows: d ⊙ grad as A of the input gradient
   Piece<unsigned char> grad_logits;     // [N, panel] of d ⊙ grad
   Piece<float> input_sum;               // [N, H] padded to whole tiles
-  Piece<unsigned char> block;           // per worker: a packed block of A
+  Piece<unsigned char> block;           // per worker: a packed block of A or B
   Piece<float> tile;                    // per worker: a block of C
+  int64_t block_bytes;
   int64_t input_sum_stride;
   int64_t tile_floats;
   int64_t workspace_bytes;

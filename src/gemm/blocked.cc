@@ -19,6 +19,14 @@ int64_t source_bytes(Source source) {
   return source == Source::kFloat32 ? 4 : 2;
 }
 
+// The operand from a line and a k on.
+Operand part_of(Operand operand, Source source, int64_t line, int64_t k) {
+  const int64_t offset = line * operand.line_stride + k * operand.k_stride;
+  operand.data = static_cast<const char*>(operand.data) + offset * source_bytes(source);
+  if (operand.k_scale != nullptr) operand.k_scale += k;
+  return operand;
+}
+
 // The product over an empty k.
 void sum_nothing(const Engine& engine, int64_t rows, int64_t cols, float* c, int64_t c_stride,
                  bool accumulate) {
@@ -89,13 +97,39 @@ void multiply(const Engine& engine, const Rows& a, const unsigned char* b, int64
   const PackFn pack = engine.pack[static_cast<int>(a.source)];
   for (int64_t k = 0; k < a.k; k += engine.kc) {
     const int64_t depth = min64(engine.kc, a.k - k);
-    Operand part = a.operand;
-    part.data = static_cast<const char*>(part.data) + k * part.k_stride * source_bytes(a.source);
-    if (part.k_scale != nullptr) part.k_scale += k;
-    pack(part, a.rows, depth, engine.mr, block);
+    pack(part_of(a.operand, a.source, 0, k), a.rows, depth, engine.mr, block);
     engine.multiply({a.rows, cols, depth, block, b + k * engine.nr * engine.element_bytes,
                      panel_stride(engine, depth, engine.mr), panel_stride(engine, a.k, engine.nr),
                      c, c_stride, accumulate || k > 0});
+  }
+}
+
+int64_t streamed_block_bytes(const Engine& engine) {
+  return round_up(streamed_columns(engine) * engine.kc * engine.element_bytes, kWorkspaceAlign);
+}
+
+void pack_a(const Engine& engine, int threads, const Rows& a, unsigned char* packed) {
+  const PackFn pack = engine.pack[static_cast<int>(a.source)];
+  parallel_for(threads, ceil_div(a.rows, engine.mr), [&](int64_t index, int) {
+    const int64_t row = index * engine.mr;
+    pack(part_of(a.operand, a.source, row, 0), min64(engine.mr, a.rows - row), a.k, engine.mr,
+         packed + row * padded_k(engine, a.k) * engine.element_bytes);
+  });
+}
+
+void multiply_streamed(const Engine& engine, const Streamed& p, unsigned char* block, float* c,
+                       int64_t c_stride, bool accumulate) {
+  if (p.k == 0) return sum_nothing(engine, p.rows, p.cols, c, c_stride, accumulate);
+  const PackFn pack = engine.pack[static_cast<int>(p.source)];
+  for (int64_t col = 0; col < p.cols; col += streamed_columns(engine)) {
+    const int64_t cols = min64(streamed_columns(engine), p.cols - col);
+    for (int64_t k = 0; k < p.k; k += engine.kc) {
+      const int64_t depth = min64(engine.kc, p.k - k);
+      pack(part_of(p.b, p.source, col, k), cols, depth, engine.nr, block);
+      engine.multiply({p.rows, cols, depth, p.a + k * engine.mr * engine.element_bytes, block,
+                       panel_stride(engine, p.k, engine.mr), panel_stride(engine, depth, engine.nr),
+                       c + col, c_stride, accumulate || k > 0});
+    }
   }
 }
 

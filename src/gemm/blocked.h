@@ -64,4 +64,37 @@ struct Rows {
 void multiply(const Engine& engine, const Rows& a, const unsigned char* b, int64_t cols,
               unsigned char* block, float* c, int64_t c_stride, bool accumulate);
 
+// --- few rows -----------------------------------------------------------------------------------
+// With no more than kRowBlock rows of A, each panel of B would be packed to memory for one use. So
+// A is packed instead, once and for all k, and B a few panels at a time, in the cache of the worker
+// that multiplies them at once. The order of every sum is the same.
+
+constexpr bool has_few_rows(int64_t rows) {
+  return rows <= kRowBlock;
+}
+
+// Columns packed at once: kc of them fill a third of a small second-level cache.
+constexpr int64_t streamed_columns(const Engine& engine) {
+  return 8 * engine.nr;
+}
+
+// Scratch of one worker for the columns packed at once.
+int64_t streamed_block_bytes(const Engine& engine);
+
+// Packs A for all k: packed_bytes(engine, rows, k, engine.mr).
+void pack_a(const Engine& engine, int threads, const Rows& a, unsigned char* packed);
+
+// c[rows, cols] = or += A · B, both k deep; A is packed by pack_a(), `b` lists the columns as
+// lines; `block` is the worker's streamed_block_bytes().
+struct Streamed {
+  const unsigned char* a;
+  int64_t rows;
+  Operand b;
+  Source source;
+  int64_t cols;
+  int64_t k;
+};
+void multiply_streamed(const Engine& engine, const Streamed& product, unsigned char* block,
+                       float* c, int64_t c_stride, bool accumulate);
+
 }  // namespace npuless::gemm
