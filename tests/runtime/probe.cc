@@ -23,12 +23,15 @@ using npuless::runtime::enumerator;
 using npuless::runtime::launch;
 using npuless::runtime::TaskFn;
 
-#ifdef __SANITIZE_THREAD__
-// A forked child may start threads.
-extern "C" const char* __tsan_default_options() {
+// What sanitizers ask a program: a forked child may start threads, and is not searched for leaks,
+// for there the sanitizer waits for its parent's threads.
+static bool forked = false;
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
   return "die_after_fork=0";
 }
-#endif
+extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() {
+  return forked ? 1 : 0;
+}
 
 namespace {
 
@@ -291,6 +294,7 @@ void fork_while_streams_live() {
   prepare(&left);
   const pid_t child = fork();
   if (child == 0) {
+    forked = true;
     alarm(30);  // a child that hangs ends the test
     return live_in_a_forked_child(left);
   }
