@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building and testing need, as root or through sudo.
+# Usage: scripts/setup.sh [package…]
+# Installs the Debian packages that building and testing need, and those named, as root or through
+# sudo.
 # Asks no network and returns at once when all are there.
 set -euo pipefail
 
@@ -7,6 +9,7 @@ packages=(
   g++ cmake ninja-build make # make: CANN's compile recipes use it
   libtbb-dev nlohmann-json3-dev
   libgtest-dev libbenchmark-dev libsimde-dev python3-minimal # tests and benches
+  "$@"
 )
 
 command -v dpkg-query >/dev/null || {

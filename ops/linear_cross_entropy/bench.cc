@@ -1,4 +1,4 @@
-// What the loss operators are timed on; bench/driver.cc runs it.
+// What the loss operators are timed on; benchmarks/driver.cc runs it.
 #include <string>
 
 #include "linear_cross_entropy/bench_problem.h"

@@ -1,4 +1,4 @@
-// What the family is timed on; bench/driver.cc runs it. Bytes are those of selected rows read and
+// What the family is timed on; benchmarks/driver.cc runs it. Bytes are those of selected rows read and
 // of outputs written, indices and probabilities included.
 #include "moe_token_permute/bench_problem.h"
 

@@ -1,5 +1,5 @@
 // Every operator against its roof and its baseline, in one process.
-//   bench/npuless_bench [--quick] [--benchmark_filter=REGEX] [--benchmark_out=FILE]
+//   npuless_bench [--quick] [--benchmark_filter=REGEX] [--benchmark_out=FILE]
 //   --quick   without the problems that take minutes
 // Threads: NPULESS_NUM_THREADS. Kernels: NPULESS_ISA.
 #include <benchmark/benchmark.h>
