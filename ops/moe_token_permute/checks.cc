@@ -1,5 +1,7 @@
 #include "moe_token_permute/checks.h"
 
+#include "moe_token_permute/index.h"
+
 namespace npuless::moe_token_permute {
 
 using namespace tensor;
@@ -50,8 +52,16 @@ Status check_rows(const aclTensor* tensor, const char* name, int64_t rows) {
               name, static_cast<LongLong>(rows), shape_text(*tensor, shape));
 }
 
+Status check_countable(int64_t count, const char* what) {
+  if (count <= kMaxSlots) return {};
+  return fail(code::kParamInvalid,
+              "%s must be at most %lld, what INT32 indices can count, got %lld", what,
+              static_cast<LongLong>(kMaxSlots), static_cast<LongLong>(count));
+}
+
 Status check_slots(const aclTensor* indices, int64_t topk, const char* topk_name) {
   const int64_t slots = indices->view.dims[0];
+  NPULESS_TRY(check_countable(slots, "the length of sortedIndices"));
   if (slots % topk == 0) return {};
   return fail(code::kParamInvalid,
               "the length of sortedIndices must be a multiple of %s, %lld, got %lld", topk_name,

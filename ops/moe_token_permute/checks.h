@@ -29,6 +29,8 @@ Status check_range_end(const aclIntArray& range, int64_t slots);
 // Dimension 0 of a buffer that holds the range's rows.
 Status check_rows(const aclTensor* tensor, const char* name, int64_t rows);
 
+// INT32 indices must be able to count what `what` names.
+Status check_countable(int64_t count, const char* what);
 // sortedIndices must divide into tokens; `topk_name` as above.
 Status check_slots(const aclTensor* indices, int64_t topk, const char* topk_name);
 

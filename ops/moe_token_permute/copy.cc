@@ -86,7 +86,8 @@ void zero_rows(const Matrix& m, int64_t begin, int64_t end) {
 }
 
 void zero_rows(const RowsToRows& rows, int64_t begin, int64_t end, int threads) {
-  const int64_t chunk_rows = max64(1, kChunkBytes / max64(1, rows.row_bytes()));
+  if (rows.row_bytes() == 0) return;  // of which there may be more than anyone can walk
+  const int64_t chunk_rows = max64(1, kChunkBytes / rows.row_bytes());
   parallel_for(threads, ceil_div(end - begin, chunk_rows), [&](int64_t chunk, int) {
     const int64_t first = begin + chunk * chunk_rows;
     for_each_slab(rows, [&](const Matrix&, const Matrix& to) {

@@ -67,6 +67,7 @@ int64_t row_count(const MapPermuteTensors& t) {
 }
 
 Status check_map(const MapPermuteTensors& t) {
+  constexpr char kExperts[] = "dimension 1 of routingMap";
   NPULESS_TRY(require_dim(t.map, kMap, 0, t.tokens->view.dims[0], "the number of tokens"));
   if (t.num_out_tokens > element_count(*t.map)) {
     char shape[kShapeText];
@@ -74,6 +75,7 @@ Status check_map(const MapPermuteTensors& t) {
                 "numOutTokens must not exceed the elements of routingMap, of shape %s, got %lld",
                 shape_text(*t.map, shape), static_cast<LongLong>(t.num_out_tokens));
   }
+  NPULESS_TRY(check_countable(t.map->view.dims[1], kExperts));
   if (row_count(t) <= kMaxSlots && t.map->view.dims[0] <= kMaxSlots) return {};
   return fail(code::kParamInvalid,
               "tokens and numOutTokens must be at most %lld, what INT32 indices can count, got "

@@ -1,4 +1,3 @@
-#include "base/math.h"
 #include "moe_token_permute/checks.h"
 #include "moe_token_permute/permute_with_routing_map_check.h"
 
@@ -52,8 +51,8 @@ Status check_types(const MapPermuteGradTensors& t) {
                       : Status();
 }
 
-Status check_positive(int64_t value, const char* name) {
-  if (value > 0) return {};
+Status check_count(int64_t value, const char* name) {
+  if (value > 0) return check_countable(value, name);
   return fail(code::kParamInvalid, "%s must be above 0, got %lld", name,
               static_cast<LongLong>(value));
 }
@@ -62,10 +61,7 @@ Status check_positive(int64_t value, const char* name) {
 Status check_indices(const MapPermuteGradTensors& t) {
   const int64_t size = t.sorted_indices->view.dims[0];
   const int64_t unit = t.drop_and_pad ? t.experts : t.tokens;
-  if (size > kMaxSlots) {
-    return fail(code::kParamInvalid, "the length of sortedIndices must be at most %lld, got %lld",
-                static_cast<LongLong>(kMaxSlots), static_cast<LongLong>(size));
-  }
+  NPULESS_TRY(check_countable(size, "the length of sortedIndices"));
   if (size % unit == 0 && (t.drop_and_pad || size / unit <= kMaxTopk)) return {};
   if (t.drop_and_pad) {
     return fail(code::kParamInvalid,
@@ -103,8 +99,8 @@ Status check_map_permute_grad(const MapPermuteGradTensors& t) {
   NPULESS_TRY(check_types(t));
   NPULESS_TRY(for_each_tensor(
       t, [](const aclTensor* tensor, const char* name, int) { return require_nd(tensor, name); }));
-  NPULESS_TRY(check_positive(t.experts, "numExperts"));
-  NPULESS_TRY(check_positive(t.tokens, "tokensNum"));
+  NPULESS_TRY(check_count(t.experts, "numExperts"));
+  NPULESS_TRY(check_count(t.tokens, "tokensNum"));
   NPULESS_TRY(for_each_tensor(t, require_rank));
   NPULESS_TRY(for_each_tensor(t, [](const aclTensor* tensor, const char* name, int) {
     return require_addressable(tensor, name);

@@ -119,6 +119,14 @@ const RefusalOf<A> kRefusals[] = {
        a.map.dims = a.probs.dims = {8388609, 256};
        ask_for(a, 2147483904, 2147483904);
      }},
+    {"experts beyond INT32, though there are no tokens",
+     kInvalid,
+     {"routingMap", "2147483647", "got 1152921504606846976"},
+     [](A& a) {
+       a.tokens.dims[0] = 0;
+       a.map.dims = a.probs.dims = {0, int64_t{1} << 60};
+       ask_for(a, 0, 0);
+     }},
     {"probs shape",
      kInvalid,
      {"probsOptional", "routingMap", "[6, 3]"},
@@ -237,6 +245,20 @@ const RefusalOf<G> kGradRefusals[] = {
      [](G& a) { a.token_grad.format = ACL_FORMAT_NCHW; }},
     {"experts 0", kInvalid, {"numExperts", "got 0"}, [](G& a) { a.experts = 0; }},
     {"tokens 0", kInvalid, {"tokensNum", "got 0"}, [](G& a) { a.tokens = 0; }},
+    {"experts beyond INT32",
+     kInvalid,
+     {"numExperts", "2147483647", "got 2147483648"},
+     [](G& a) { a.experts = int64_t{1} << 31; }},
+    {"tokens beyond INT32, though their rows are empty",
+     kInvalid,
+     {"tokensNum", "2147483647", "got 4611686018427387904"},
+     [](G& a) {
+       a.tokens = int64_t{1} << 62;
+       a.probs_grad.null = true;
+       a.indices.dims = {0};
+       a.grad.dims = {0, 0};
+       a.token_grad.dims = {a.tokens, 0};
+     }},
     {"grad rank", kInvalid, {"permutedTokensOutputGrad", "2"}, [](G& a) { a.grad.dims = {36}; }},
     {"map rank", kInvalid, {"routingMapOptional", "2"}, [](G& a) { a.map.dims = {24}; }},
     {"negative offset",

@@ -301,5 +301,23 @@ TEST(Permute, OfEmptyTensorsNeedsNoAddress) {
   EXPECT_EQ(sorted.read<int32_t>(), (Ints{3, 0, 4, 1, 5, 2}));
 }
 
+// Rows beyond the range that have no columns are not walked: there are more than anyone could.
+TEST(PermuteWithEp, LeavesRowsWithoutColumnsAlone) {
+  const Handle tokens = make({DType::kBfloat16, {3, 0}});
+  const Handle permuted = make({DType::kBfloat16, {int64_t{1} << 62, 0}});
+  const TestTensor indices(DType::kInt32, {3, 1});
+  const TestTensor sorted(DType::kInt32, {3});
+  const TestTensor probs(DType::kBfloat16, {2});
+  indices.write<int32_t>({1, 0, 1});
+  const IntArray range(std::vector<int64_t>{0, 2});
+  Planned planned;
+  ASSERT_EQ(aclnnMoeTokenPermuteWithEpGetWorkspaceSize(
+                tokens.get(), indices.handle(), nullptr, range.get(), 0, false, permuted.get(),
+                sorted.handle(), probs.handle(), &planned.workspace_size, &planned.executor),
+            ACL_SUCCESS);
+  ASSERT_EQ(launch_and_wait(&aclnnMoeTokenPermuteWithEp, planned), ACL_SUCCESS);
+  EXPECT_EQ(sorted.read<int32_t>(), (Ints{1, 0, 2}));
+}
+
 }  // namespace
 }  // namespace npuless::moe_token_permute

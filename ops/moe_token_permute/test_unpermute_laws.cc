@@ -1,5 +1,6 @@
 // Laws of the unpermutes that hold whatever the numbers.
 #include "aclnnop/aclnn_moe_token_permute.h"
+#include "moe_token_permute/test_refused.h"
 #include "moe_token_permute/test_unpermute_problem.h"
 
 namespace npuless::moe_token_permute {
@@ -215,6 +216,26 @@ TEST(Unpermute, WithoutRowsIsZero) {
   problem.expect_model("no rows");
   problem.expect_grad_model("no rows");
   EXPECT_EQ(problem.permuted_grad.count(), 0);
+}
+
+// Rows beyond the range that have no columns are not walked: there are more than anyone could.
+TEST(UnpermuteWithEpGrad, LeavesRowsWithoutColumnsAlone) {
+  const Handle grad = make({DType::kFloat32, {3, 0}});
+  const Handle permuted = make({DType::kFloat32, {2, 0}});
+  const Handle permuted_grad = make({DType::kFloat32, {int64_t{1} << 62, 0}});
+  const TestTensor indices(DType::kInt32, {3});
+  const TestTensor probs(DType::kFloat32, {3, 1});
+  const TestTensor probs_grad(DType::kFloat32, {3, 1});
+  indices.write<int32_t>({1, 0, 2});
+  probs.write<float>({1, 1, 1});
+  const IntArray range(std::vector<int64_t>{0, 2});
+  Planned planned;
+  launch(
+      aclnnMoeTokenUnpermuteWithEpGradGetWorkspaceSize(
+          grad.get(), indices.handle(), permuted.get(), probs.handle(), false, nullptr, range.get(),
+          1, permuted_grad.get(), probs_grad.handle(), &planned.workspace_size, &planned.executor),
+      planned, &aclnnMoeTokenUnpermuteWithEpGrad);
+  EXPECT_EQ(probs_grad.read<float>(), (std::vector<float>{0, 0, 0}));
 }
 
 // --- gradients against central differences of the formula in double ------------------------------

@@ -108,6 +108,14 @@ const Refused kSharedRefusals[] = {
        a.permuted.dims = {13, 5};
        a.out_index.dims = {13};
      }},
+    {"rows without tokens",
+     kInvalid,
+     {"number of tokens, 0", "got 12"},
+     [](A& a) { a.tokens.dims[0] = a.map.dims[0] = a.probs.dims[0] = a.probs_grad.dims[0] = 0; }},
+    {"experts beyond INT32",
+     kInvalid,
+     {"routingMapOptional", "2147483647", "got 2147483648"},
+     [](A& a) { a.map.dims[1] = a.probs.dims[1] = a.probs_grad.dims[1] = int64_t{1} << 31; }},
     {"rows no multiple of experts",
      kInvalid,
      {"number of experts, 6", "got 13"},

@@ -135,6 +135,11 @@ const UnpermuteRefusal kSharedRefusals[] = {
      kInvalid,
      {"sortedIndices", "multiple", "got 13"},
      [](A& a) { a.indices.dims = {13}; }},
+    {"more slots than positions",
+     kBase,
+     kInvalid,
+     {"sortedIndices", "2147483647", "got 2147483648"},
+     [](A& a) { a.indices.dims = {int64_t{1} << 31}; }},
     {"negative stride",
      kBoth,
      kInvalid,
@@ -317,11 +322,15 @@ const UnpermuteRefusal kGradRefusals[] = {
      [](A& a) {
        a.probs_grad.layout = Layout{{0, 0}, 0};
      }},
-    {"more slots than positions",
-     kBase,
+    {"more rows than positions, though they are empty",
+     kBoth,
      kInvalid,
-     {"sortedIndices", "2147483647"},
-     [](A& a) { a.indices.dims = {int64_t{1} << 31}; }},
+     {"rows of permutedTokensGradOut", "2147483647", "got 4611686018427387904"},
+     [](A& a) {
+       a.range.reset();
+       a.permuted.dims = a.permuted_grad.dims = {int64_t{1} << 62, 0};
+       a.grad.dims[1] = 0;
+     }},
     {"types come before formats",
      kBoth,
      kInvalid,

@@ -51,6 +51,7 @@ void find_writers(const Slots& slots, int64_t count, int32_t* writers) {
 
 void zero_unwritten(const UnpermuteGradPlan& plan, int64_t rows, const int32_t* writers) {
   const Matrix& out = plan.args.permuted_grad;
+  if (out.cols == 0) return;  // of which there may be more rows than anyone can walk
   const int64_t chunk_rows = max64(1, plan.chunk_tokens * plan.args.topk);
   parallel_for(plan.threads, ceil_div(out.rows, chunk_rows), [&](int64_t chunk, int) {
     const int64_t end = min64(out.rows, (chunk + 1) * chunk_rows);

@@ -1,7 +1,6 @@
 #include "moe_token_permute/unpermute_grad_check.h"
 
 #include "moe_token_permute/checks.h"
-#include "moe_token_permute/index.h"
 
 namespace npuless::moe_token_permute {
 
@@ -77,19 +76,11 @@ Status check_columns(const Tensors& t) {
   return check_topk(topk_of(t), "dimension 1 of probsOptional");
 }
 
-Status check_slot_count(const Tensors& t) {
-  const int64_t slots = t.sorted_indices->view.dims[0];
-  if (slots > kMaxSlots) {
-    return fail(code::kParamInvalid, "sortedIndices must have at most %lld elements, got %lld",
-                static_cast<long long>(kMaxSlots), static_cast<long long>(slots));
-  }
-  return check_slots(t.sorted_indices, topk_of(t),
-                     t.expert_parallel ? kTopk : "dimension 1 of probsOptional");
-}
-
 // Rows of a range, or one row of the output for each given one.
 Status check_permuted_rows(const Tensors& t) {
   if (!is_given(t.range)) {
+    NPULESS_TRY(
+        check_countable(t.permuted_grad->view.dims[0], "the rows of permutedTokensGradOut"));
     if (t.permuted == nullptr) return {};
     return require_dim(t.permuted_grad, kPermutedGrad, 0, t.permuted->view.dims[0],
                        "the length of permutedTokensOptional");
@@ -118,7 +109,8 @@ Status check_probs_grad(const Tensors& t) {
 
 Status check_shapes(const Tensors& t) {
   NPULESS_TRY(check_columns(t));
-  NPULESS_TRY(check_slot_count(t));
+  NPULESS_TRY(check_slots(t.sorted_indices, topk_of(t),
+                          t.expert_parallel ? kTopk : "dimension 1 of probsOptional"));
   const int64_t tokens = t.sorted_indices->view.dims[0] / topk_of(t);
   constexpr char kTokens[] = "the slots of sortedIndices over those of a token";
   NPULESS_TRY(require_dim(t.grad, kGrad, 0, tokens, kTokens));

@@ -68,6 +68,7 @@ Status check_types(const Tensors& t) {
 Status check_probs_shapes(const Tensors& t) {
   if (t.probs == nullptr) return {};
   NPULESS_TRY(require_dim(t.map, kMap, 0, t.out->view.dims[0], "the number of tokens"));
+  NPULESS_TRY(check_countable(t.map->view.dims[1], "dimension 1 of routingMapOptional"));
   NPULESS_TRY(require_dim(t.probs, kProbs, 0, t.map->view.dims[0], "as in routingMapOptional"));
   return require_dim(t.probs, kProbs, 1, t.map->view.dims[1], "as in routingMapOptional");
 }
@@ -125,7 +126,7 @@ Status check_row_count(int64_t rows, int64_t tokens, const aclTensor* probs, boo
                 "the permuted rows must be a multiple of the number of experts, %lld, got %lld",
                 static_cast<LongLong>(experts), static_cast<LongLong>(rows));
   }
-  if (rows % max64(1, tokens) == 0 && rows / max64(1, tokens) <= kMaxTopk) return {};
+  if (rows == 0 || (tokens > 0 && rows % tokens == 0 && rows / tokens <= kMaxTopk)) return {};
   return fail(code::kParamInvalid,
               "the permuted rows must be the number of tokens, %lld, times at most %d, got %lld",
               static_cast<LongLong>(tokens), kMaxTopk, static_cast<LongLong>(rows));

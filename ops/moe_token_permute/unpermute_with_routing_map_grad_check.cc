@@ -69,6 +69,7 @@ Status check_probs_shapes(const Tensors& t) {
   const int64_t rows = t.out_index->view.dims[0];
   constexpr char kAsMap[] = "as in routingMapOptional";
   NPULESS_TRY(require_dim(t.map, kMap, 0, t.grad->view.dims[0], "the number of tokens"));
+  NPULESS_TRY(check_countable(t.map->view.dims[1], "dimension 1 of routingMapOptional"));
   NPULESS_TRY(require_dim(t.permuted, kPermuted, 0, rows, "the length of outIndex"));
   NPULESS_TRY(require_dim(t.permuted, kPermuted, 1, t.grad->view.dims[1],
                           "the hidden size of unpermutedTokensGrad"));
