@@ -18,7 +18,7 @@ extern "C" {
 // are legal.
 //
 //   tokens                   FLOAT, FLOAT16, BF16 [N,H]
-//   routingMap               BOOL, INT8 [N,E]      true unless 0
+//   routingMap               BOOL, INT8 [N,E]      true unless 0; N and E below 2^31
 //   probsOptional            as tokens, or FLOAT with BF16 tokens [N,E]
 //   numOutTokens             0 to N·E; K at most 512, M below 2^31
 //   dropAndPad               see above

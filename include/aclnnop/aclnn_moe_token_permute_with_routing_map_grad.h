@@ -22,7 +22,7 @@ extern "C" {
 //   permutedProbsOutputGradOptional  as permutedTokensOutputGrad, or FLOAT with BF16 [M]
 //   sortedIndices                    INT32 [M]; an index outside its range selects nothing
 //   routingMapOptional               BOOL, INT8 [N,E]; required with probabilities
-//   numExperts, tokensNum            above 0; K at most 512, M below 2^31
+//   numExperts, tokensNum            1 to 2^31 - 1; K at most 512, M below 2^31
 //   dropAndPad                       as given to the forward operator
 //   tokenGradOut                     as permutedTokensOutputGrad [N,H]
 //   probsGradOutOptional             as permutedProbsOutputGradOptional [N,E]; required with it,
