@@ -9,7 +9,7 @@
 
 namespace npuless::bench {
 
-// Seconds and rates are medians over the rounds.
+// Seconds are medians over the rounds, the roof is the best that any round saw.
 struct Result {
   std::string error;  // empty, or why nothing was timed
   double seconds = 0;

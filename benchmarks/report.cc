@@ -53,7 +53,9 @@ std::string pretty_bytes(double bytes) {
 bool TableReporter::ReportContext(const Context&) {
   const char* isa = npulessGetIsa();
   std::printf(
-      "ISA level %s, %d threads. Shares and ratios are of medians over interleaved rounds.\n\n",
+      "ISA level %s, %d threads. Times are medians of rounds in which npuless, baseline and roof "
+      "take\n"
+      "turns; the roof is its best round.\n\n",
       isa == nullptr ? "none" : isa, num_threads());
   std::printf(kRow, "", "time", "rate", "roof", "vs base", "workspace", "added mem", "base mem");
   return true;
