@@ -85,8 +85,10 @@ void add_roofs() {
   static const auto fp32 = [flops](int threads) { return flops(DType::kFloat32, threads); };
   add_rate("roof/flops/bf16", [](int threads) { return bf16(threads); });
   add_rate("roof/flops/fp32", [](int threads) { return fp32(threads); });
-  add_rate("roof/read", [](int threads) { return read_roof(threads, 5); });
-  add_rate("roof/copy", [](int threads) { return copy_roof(threads, 5); });
+  add_rate("roof/read", [](int threads) { return memory_roof({1, 0}, threads, 5); });
+  add_rate("roof/write", [](int threads) { return memory_roof({0, 1}, threads, 5); });
+  add_rate("roof/copy", [](int threads) { return memory_roof({1, 1}, threads, 5); });
+  add_rate("roof/sum_of_8", [](int threads) { return memory_roof({8, 1}, threads, 5); });
 }
 
 // Takes the option out of argv.

@@ -40,7 +40,7 @@ double median(std::vector<double> values) {
 double roof_of(const Entry& entry) {
   constexpr int kPasses = 2;
   if (entry.roof == Roof::kNone) return 0;
-  if (entry.roof == Roof::kCopy) return copy_roof(num_threads(), kPasses);
+  if (entry.roof == Roof::kMemory) return memory_roof(entry.mix, num_threads(), kPasses);
   isa::Level level{};
   if (!isa::active_level(level).ok()) return 0;
   return flop_roof(level, entry.dtype, num_threads(), kPasses);

@@ -20,7 +20,9 @@ constexpr int64_t kBufferBytes = int64_t{256} << 20;
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr int64_t kPieces = kBufferBytes / kPieceBytes;
 // One cache line per step of a loop body.
-constexpr int kLineVectors = 4;
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kLineFloats = kLineBytes / static_cast<int64_t>(sizeof(float));
+constexpr int kLineVectors = kLineFloats / kLanes;
 
 // Written once, so that every page is there, and kept for the next measurement.
 class Buffer {
@@ -36,10 +38,9 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  float* piece(int64_t i) const { return data_ + i * kPieceFloats; }
+  float* data() const { return data_; }
 
  private:
-  static constexpr int64_t kPieceFloats = kPieceBytes / static_cast<int64_t>(sizeof(float));
   float* data_;
 };
 
@@ -53,46 +54,40 @@ const Buffer& target() {
   return buffer;
 }
 
-void read_piece(const float* from) {
-  F32 sums[2 * kLineVectors] = {};
-  for (int64_t i = 0; i < kPieceBytes / 4; i += 2 * kLineVectors * kLanes) {
-    for (int v = 0; v < 2 * kLineVectors; ++v) sums[v] = add(sums[v], load(from + i + v * kLanes));
-  }
-  for (F32& sum : sums) asm volatile("" : : "m"(sum));
-}
-
-void copy_piece(const float* from, float* to) {
-  for (int64_t i = 0; i < kPieceBytes / 4; i += kLineVectors * kLanes) {
-    for (int v = 0; v < kLineVectors; ++v) stream(to + i + v * kLanes, load(from + i + v * kLanes));
+void move_piece(const float* from, float* to, Mix mix, int64_t steps) {
+  for (int64_t step = 0; step < steps; ++step) {
+    F32 line[kLineVectors] = {};
+    for (int r = 0; r < mix.reads; ++r, from += kLineFloats) {
+      for (int v = 0; v < kLineVectors; ++v) line[v] = add(line[v], load(from + v * kLanes));
+    }
+    for (F32& part : line) asm volatile("" : "+x"(part));
+    for (int w = 0; w < mix.writes; ++w, to += kLineFloats) {
+      for (int v = 0; v < kLineVectors; ++v) stream(to + v * kLanes, line[v]);
+    }
   }
   stream_fence();
 }
 
-template <class Piece>
-double best_bandwidth(int threads, int passes, int64_t bytes, Piece piece) {
+}  // namespace
+
+double memory_roof(Mix mix, int threads, int passes) {
+  // Steps that exhaust the buffer of which more is needed, in pieces of about 1 MiB of it.
+  const int64_t widest = std::max(mix.reads, mix.writes);
+  const int64_t steps = kPieceBytes / kLineBytes / widest;
+  const float* from = source().data();
+  float* to = target().data();
   double best = 0;
   for (int pass = 0; pass < passes; ++pass) {
     const auto begin = std::chrono::steady_clock::now();
-    parallel_for(threads, kPieces, piece);
+    parallel_for(threads, kPieces, [&](int64_t i, int) {
+      const int64_t line = i * steps * kLineFloats;
+      move_piece(from + line * mix.reads, to + line * mix.writes, mix, steps);
+    });
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    const int64_t bytes = kPieces * steps * kLineBytes * (mix.reads + mix.writes);
     best = std::max(best, static_cast<double>(bytes) / elapsed.count());
   }
   return best;
-}
-
-}  // namespace
-
-double read_roof(int threads, int passes) {
-  const Buffer& from = source();
-  return best_bandwidth(threads, passes, kBufferBytes,
-                        [&](int64_t i, int) { read_piece(from.piece(i)); });
-}
-
-double copy_roof(int threads, int passes) {
-  const Buffer& from = source();
-  const Buffer& to = target();
-  return best_bandwidth(threads, passes, 2 * kBufferBytes,
-                        [&](int64_t i, int) { copy_piece(from.piece(i), to.piece(i)); });
 }
 
 }  // namespace npuless::bench

@@ -4,9 +4,14 @@
 
 namespace npuless::bench {
 
-// Reads only.
-double read_roof(int threads, int passes);
-// Reads one buffer and writes another past the caches; bytes read plus bytes written.
-double copy_roof(int threads, int passes);
+// A kernel's mix of traffic: for each `reads` cache lines read, `writes` are written past the
+// caches. {1, 1} copies, {8, 1} sums eight rows, {1, 0} only reads.
+struct Mix {
+  int reads;
+  int writes;
+};
+
+// Bytes read plus bytes written.
+double memory_roof(Mix mix, int threads, int passes);
 
 }  // namespace npuless::bench

@@ -9,6 +9,7 @@
 
 #include "acl/acl.h"
 #include "base/dtype.h"
+#include "roofs.h"
 
 namespace npuless::bench {
 
@@ -35,7 +36,7 @@ class Work {
 
 // The roof that the amount of an entry counts against: flops, bytes, or none (host cost: the time
 // speaks).
-enum class Roof { kFlops, kCopy, kNone };
+enum class Roof { kFlops, kMemory, kNone };
 
 struct Entry {
   std::string name;  // family/operator/type/shape
@@ -46,7 +47,8 @@ struct Entry {
   bool large;     // takes minutes: left out by --quick
   int threads;    // 0: all
   std::function<std::unique_ptr<Work>(aclrtStream)> make;
-  int calls = 1;  // that one run makes; times are per call
+  Mix mix = {1, 1};  // of a memory roof
+  int calls = 1;     // that one run makes; times are per call
 };
 
 using Entries = std::vector<Entry>;

@@ -1,5 +1,5 @@
-// What the family is timed on; benchmarks/driver.cc runs it. Bytes are those of selected rows read and
-// of outputs written, indices and probabilities included.
+// What the family is timed on; benchmarks/driver.cc runs it. Bytes are those of selected rows read
+// and of outputs written, indices and probabilities included.
 #include "moe_token_permute/bench_problem.h"
 
 namespace npuless::moe_token_permute {

@@ -54,6 +54,7 @@ class PermuteWork : public bench::Work {
     launcher_.prepare();
   }
 
+  static bench::Mix mix(const BenchCase& c) { return {1, static_cast<int>(c.topk)}; }
   static int64_t amount(const BenchCase& c) {
     const int64_t slots = c.tokens * c.topk;
     return (c.tokens + slots) * c.hidden * static_cast<int64_t>(sizeof(T)) + 3 * slots * 4;

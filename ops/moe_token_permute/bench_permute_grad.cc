@@ -58,6 +58,7 @@ class PermuteGradWork : public bench::Work {
     launcher_.prepare();
   }
 
+  static bench::Mix mix(const BenchCase& c) { return {static_cast<int>(c.topk), 1}; }
   static int64_t amount(const BenchCase& c) {
     const int64_t slots = c.tokens * c.topk;
     const auto element = static_cast<int64_t>(sizeof(T));

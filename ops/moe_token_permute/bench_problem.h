@@ -61,7 +61,8 @@ inline bench::MoeShape shape_of(const BenchCase& c) {
   return {c.tokens, c.topk, c.hidden};
 }
 
-// WORK<T>(case, stream) has a static amount(case): bytes of selected rows read and outputs written.
+// WORK<T>(case, stream) has a static amount(case), the bytes of selected rows read and of outputs
+// written, and mix(case), their proportion.
 template <template <class> class WORK, class T>
 void add_entry(bench::Entries& entries, const char* what, const char* type, const BenchCase& c,
                int threads = 0) {
@@ -69,9 +70,10 @@ void add_entry(bench::Entries& entries, const char* what, const char* type, cons
                            std::to_string(c.tokens) + "x" + std::to_string(c.topk) + "x" +
                            std::to_string(c.hidden) + (threads > 0 ? "/threads:1" : "");
   const int64_t rows = c.tokens * c.topk * c.hidden * static_cast<int64_t>(sizeof(T));
-  entries.push_back({name, bench::Roof::kCopy, kDType<T>, static_cast<double>(WORK<T>::amount(c)),
+  entries.push_back({name, bench::Roof::kMemory, kDType<T>, static_cast<double>(WORK<T>::amount(c)),
                      5 * rows, false, threads,
                      [c](aclrtStream stream) { return std::make_unique<WORK<T>>(c, stream); }});
+  entries.back().mix = WORK<T>::mix(c);
 }
 
 template <template <class> class WORK>

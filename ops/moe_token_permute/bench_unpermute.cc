@@ -100,6 +100,7 @@ class UnpermuteWork : public bench::Work {
     launcher_.prepare();
   }
 
+  static bench::Mix mix(const BenchCase& c) { return {static_cast<int>(c.topk), 1}; }
   static int64_t amount(const BenchCase& c) { return UnpermuteData<T>::amount(c); }
   void run() override { launcher_.run(); }
   uint64_t workspace_bytes() const override { return launcher_.workspace_size; }
@@ -160,6 +161,9 @@ class UnpermuteGradWork : public bench::Work {
     launcher_.prepare();
   }
 
+  static bench::Mix mix(const BenchCase& c) {
+    return {static_cast<int>(c.topk) + 1, static_cast<int>(c.topk)};
+  }
   static int64_t amount(const BenchCase& c) {
     const int64_t slots = c.tokens * c.topk;
     return UnpermuteData<T>::amount(c) + slots * c.hidden * static_cast<int64_t>(sizeof(T)) +
