@@ -87,7 +87,7 @@ struct Spread {
 // l, l + kDotLanes, …, ascending, each product and each sum rounded. Then the upper half of the
 // sums is added to the lower until one is left. No level's vector length enters.
 using SpreadRowsFn = void (*)(const Slots& slots, const Spread& spread, int64_t begin, int64_t end);
-inline constexpr int kDotLanes = 16;
+inline constexpr int kDotLanes = 32;  // a pair of the longest vectors
 
 enum Type : int { kFloat32, kFloat16, kBfloat16 };
 inline constexpr int kTypes = 3;

@@ -58,12 +58,12 @@ std::vector<T> model_permuted_grad(const RefShape& shape, int64_t rows, const st
   return out;
 }
 
-// 16 interleaved sums, halved until one is left.
+// 32 interleaved sums, halved until one is left.
 template <class T>
 float model_dot(const T* x, const T* y, size_t count) {
-  float lanes[16] = {};
-  for (size_t h = 0; h < count; ++h) lanes[h % 16] += widen(x[h]) * widen(y[h]);
-  for (size_t half = 8; half > 0; half /= 2) {
+  float lanes[32] = {};
+  for (size_t h = 0; h < count; ++h) lanes[h % 32] += widen(x[h]) * widen(y[h]);
+  for (size_t half = 16; half > 0; half /= 2) {
     for (size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
   }
   return lanes[0];

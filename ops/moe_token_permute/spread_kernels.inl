@@ -4,18 +4,40 @@
 using moe_token_permute::kDotLanes;
 using moe_token_permute::Spread;
 
-constexpr int kDotVectors = kDotLanes / kLanes;
+constexpr int kDotPairs = kDotLanes / (2 * kLanes);
 
 template <class T>
-inline void add_products(const T* x, const T* y, F32 (&lanes)[kDotVectors]) {
-  for (int v = 0; v < kDotVectors; ++v) {
-    lanes[v] = add(lanes[v], mul(load(x + v * kLanes), load(y + v * kLanes)));
+inline void add_products(const T* x, const T* y, Pair (&sums)[kDotPairs]) {
+  for (int p = 0; p < kDotPairs; ++p) {
+    const Pair a = load_pair(x + p * 2 * kLanes);
+    const Pair b = load_pair(y + p * 2 * kLanes);
+    sums[p].first = add(sums[p].first, mul(a.first, b.first));
+    sums[p].second = add(sums[p].second, mul(a.second, b.second));
   }
 }
 
-inline float sum_lanes(const F32 (&lanes)[kDotVectors]) {
+// A pair's lanes in the order of their columns.
+inline void store_columns(const float*, Pair x, float* out) {
+  store_pair(out, x);
+}
+inline void store_columns(const f16*, Pair x, float* out) {
+  store_pair(out, x);
+}
+inline void store_columns(const bf16*, Pair x, float* out) {
+  float lanes[2 * kLanes];
+  store_pair(lanes, x);
+  for (int i = 0; i < kLanes; ++i) {
+    out[2 * i] = lanes[i];
+    out[2 * i + 1] = lanes[kLanes + i];
+  }
+}
+
+template <class T>
+inline float sum_lanes(const Pair (&lanes)[kDotPairs]) {
   float sums[kDotLanes];
-  for (int v = 0; v < kDotVectors; ++v) store(sums + v * kLanes, lanes[v]);
+  for (int p = 0; p < kDotPairs; ++p) {
+    store_columns(static_cast<const T*>(nullptr), lanes[p], sums + p * 2 * kLanes);
+  }
   for (int half = kDotLanes / 2; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
   }
@@ -31,7 +53,7 @@ inline void collect(const T* from, int64_t stride, int count, T (&to)[kDotLanes]
 // +0 · +0, which changes no sum: none of them is ever −0.
 template <class T>
 inline void add_rest(const T* x, int64_t x_stride, const T* y, int64_t y_stride, int count,
-                     F32 (&lanes)[kDotVectors]) {
+                     Pair (&lanes)[kDotPairs]) {
   T x_lanes[kDotLanes] = {};
   T y_lanes[kDotLanes] = {};
   collect(x, x_stride, count, x_lanes);
@@ -41,8 +63,8 @@ inline void add_rest(const T* x, int64_t x_stride, const T* y, int64_t y_stride,
 
 template <class T>
 inline float dot_row(const T* x, int64_t x_stride, const T* y, int64_t y_stride, int64_t cols) {
-  F32 lanes[kDotVectors];
-  for (F32& lane : lanes) lane = zero();
+  Pair lanes[kDotPairs];
+  for (Pair& pair : lanes) pair = {zero(), zero()};
   int64_t column = 0;
   if (x_stride == 1 && y_stride == 1) {
     for (; column + kDotLanes <= cols; column += kDotLanes) {
@@ -53,7 +75,7 @@ inline float dot_row(const T* x, int64_t x_stride, const T* y, int64_t y_stride,
     const int count = static_cast<int>(cols - column < kDotLanes ? cols - column : kDotLanes);
     add_rest(x + column * x_stride, x_stride, y + column * y_stride, y_stride, count, lanes);
   }
-  return sum_lanes(lanes);
+  return sum_lanes<T>(lanes);
 }
 
 // One weighted addend from −0 is the product itself.
@@ -74,24 +96,27 @@ template <bool STREAM, class T>
 inline float dot_and_scale_row(const T* x, const T* grad, int64_t cols, Addends<T, true>& addend,
                                T* out) {
   const F32 weight = broadcast(addend.weights[0]);
-  F32 lanes[kDotVectors];
-  for (F32& lane : lanes) lane = zero();
+  Pair lanes[kDotPairs];
+  for (Pair& pair : lanes) pair = {zero(), zero()};
   int64_t column = 0;
   for (; column + kDotLanes <= cols; column += kDotLanes) {
-    for (int v = 0; v < kDotVectors; ++v) {
-      const int64_t at = column + v * kLanes;
-      const F32 g = load(grad + at);
-      lanes[v] = add(lanes[v], mul(load(x + at), g));
+    for (int p = 0; p < kDotPairs; ++p) {
+      const int64_t at = column + p * 2 * kLanes;
+      const Pair a = load_pair(x + at);
+      const Pair g = load_pair(grad + at);
+      lanes[p].first = add(lanes[p].first, mul(a.first, g.first));
+      lanes[p].second = add(lanes[p].second, mul(a.second, g.second));
+      const Pair scaled = {mul(weight, g.first), mul(weight, g.second)};
       if constexpr (STREAM) {
-        stream(out + at, mul(weight, g));
+        stream_pair(out + at, scaled);
       } else {
-        store(out + at, mul(weight, g));
+        store_pair(out + at, scaled);
       }
     }
   }
   sum_ragged(addend, column, cols, out);
   add_rest(x + column, 1, grad + column, 1, static_cast<int>(cols - column), lanes);
-  return sum_lanes(lanes);
+  return sum_lanes<T>(lanes);
 }
 
 // Fetches the rows that the next slots read, whose place the hardware prefetchers cannot guess.

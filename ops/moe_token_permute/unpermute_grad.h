@@ -16,7 +16,7 @@
 // that name one row the last writes it.
 //
 // Numerics: all operands are widened to fp32. A scaled row is one product rounded to nearest even;
-// a dot product is 16 interleaved sums, then a tree (kernels.h), rounded once to the type of the
+// a dot product is 32 interleaved sums, then a tree (kernels.h), rounded once to the type of the
 // probabilities; without probabilities rows are copied bits. The bits depend on neither ISA level
 // nor threads.
 //
