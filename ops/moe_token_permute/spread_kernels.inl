@@ -100,6 +100,7 @@ inline float dot_and_scale_row(const T* x, const T* grad, int64_t cols, Addends<
   for (Pair& pair : lanes) pair = {zero(), zero()};
   int64_t column = 0;
   for (; column + kDotLanes <= cols; column += kDotLanes) {
+    prefetch_bytes(x + column + kAhead<T>, kDotLanes * static_cast<int64_t>(sizeof(T)));
     for (int p = 0; p < kDotPairs; ++p) {
       const int64_t at = column + p * 2 * kLanes;
       const Pair a = load_pair(x + at);
@@ -125,8 +126,7 @@ inline void prefetch_row(const Slots& slots, const Spread& spread, int64_t slot)
   const int64_t row = row_of(slots, slot);
   if (row < 0) return;
   const T* address = static_cast<const T*>(spread.rows.data) + row * spread.rows.row_stride;
-  prefetch(address);
-  prefetch(reinterpret_cast<const char*>(address) + kLineBytes);
+  prefetch_bytes(address, kAheadBytes);
 }
 
 // The dot product of a slot whose row `out` is written unless it is null.
