@@ -42,6 +42,8 @@ struct PermuteGradArgs {
 };
 
 struct PermuteGradPlan {
+  static constexpr bool kMovesBytes = true;  // tensor/executor.h
+
   PermuteGradArgs args;
   SumRowsFn sum_rows;
   PickScalarsFn pick_scalars;

@@ -41,6 +41,8 @@ struct PermuteArgs {
 };
 
 struct PermutePlan {
+  static constexpr bool kMovesBytes = true;  // tensor/executor.h
+
   PermuteArgs args;
   IndexPlan index;
   CopyPlan copy;

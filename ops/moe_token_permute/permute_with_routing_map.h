@@ -52,6 +52,8 @@ struct MapPermuteArgs {
 };
 
 struct MapPermutePlan {
+  static constexpr bool kMovesBytes = true;  // tensor/executor.h
+
   MapPermuteArgs args;
   MapPlan map;
   CopyPlan copy;
@@ -74,6 +76,8 @@ struct MapPermuteGradArgs {
 };
 
 struct MapPermuteGradPlan {
+  static constexpr bool kMovesBytes = true;  // tensor/executor.h
+
   MapPermuteGradArgs args;
   MapPlan map;      // index mode with probabilities
   ListsPlan lists;  // drop-and-pad mode

@@ -44,6 +44,8 @@ struct UnpermuteArgs {
 };
 
 struct UnpermutePlan {
+  static constexpr bool kMovesBytes = true;  // tensor/executor.h
+
   UnpermuteArgs args;
   SumRowsFn sum_rows;
   int threads;

@@ -51,6 +51,8 @@ struct UnpermuteGradArgs {
 };
 
 struct UnpermuteGradPlan {
+  static constexpr bool kMovesBytes = true;  // tensor/executor.h
+
   UnpermuteGradArgs args;
   SpreadRowsFn spread_rows;
   CopyPlan copy;

@@ -50,6 +50,8 @@ struct MapUnpermuteArgs {
 };
 
 struct MapUnpermutePlan {
+  static constexpr bool kMovesBytes = true;  // tensor/executor.h
+
   UnpermutePlan sums;
   Vector out_index;
   Vector permute_token_id;
@@ -69,6 +71,8 @@ struct MapUnpermuteGradArgs {
 };
 
 struct MapUnpermuteGradPlan {
+  static constexpr bool kMovesBytes = true;  // tensor/executor.h
+
   UnpermuteGradPlan sums;
   Vector permute_token_id;
   bool drop_and_pad;

@@ -11,7 +11,8 @@ namespace npuless::runtime {
 // destructor runs.
 inline constexpr size_t kMaxTaskPayload = 1536;
 
-// Runs on the stream's worker thread. A failure becomes the stream's sticky error, with the
+// Runs on the stream's worker thread, or on a client's that synchronises with the stream and would
+// otherwise sleep. A failure becomes the stream's sticky error, with the
 // sentence that the task left in its thread's last-error slot, and is returned by the next
 // synchronising call.
 using TaskFn = Status (*)(void* payload);
@@ -22,7 +23,9 @@ using TaskFn = Status (*)(void* payload);
 // Allocates nothing in the steady state. Errors: 107002 no current context, 107017 not a stream, a
 // destroyed one or one of the process that this one was forked from, 107003 a stream of another
 // context, 207001 no memory for a task slot.
-Status launch(void* stream, TaskFn fn, const void* payload, size_t payload_bytes);
+// A `brief` task may have run when it returns; its failure is reported as any other's.
+Status launch(void* stream, TaskFn fn, const void* payload, size_t payload_bytes,
+              bool brief = false);
 
 // 107002… as launch() would answer for this stream, without queueing anything.
 Status check_stream(void* stream);

@@ -45,12 +45,19 @@ Status Stream::prepare_locked() {
   return worker_.joinable() ? Status() : start_locked();
 }
 
-bool Stream::commit_locked(Task* task, uint64_t* position) {
+void Stream::commit_locked(Task* task, uint64_t* position) {
   const uint64_t number = submitted_.load(std::memory_order_relaxed) + 1;
   queue_.push(task);
   submitted_.store(number, std::memory_order_release);
   if (position != nullptr) *position = number;
-  return std::exchange(asleep_, false);
+}
+
+// While a client runs a task it wakes the worker for what is left.
+bool Stream::wants_waking_locked() {
+  if (!asleep_ || busy_) return false;
+  if (queue_.empty() && !stopping_.load(std::memory_order_relaxed)) return false;
+  asleep_ = false;
+  return true;
 }
 
 Status Stream::after_enqueue() {
@@ -90,6 +97,8 @@ Status Stream::wait_for(const StreamPin& source, uint64_t position, Deadline dea
 Status Stream::synchronize(Deadline deadline) {
   NPULESS_TRY(refuse_orphan());
   const uint64_t position = submitted();
+  // A task cannot be left when a deadline passes.
+  if (deadline == kForever) help(position);
   if (!wait_reached(position, deadline)) {
     return fail(code::kStreamSyncTimeout, "stream %d still has unfinished work after the timeout",
                 id_);

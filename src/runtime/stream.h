@@ -1,4 +1,6 @@
-// A stream: a queue and the worker thread that runs it in order.
+// A stream: a queue and the worker thread that runs it in order. A client that synchronises runs
+// what it waits for itself where the worker has not begun it: waking a thread takes longer than
+// most small operators. One task at a time, whoever runs it.
 //
 // Tasks are numbered from 1 in the order they were queued; the number is a position in the stream.
 // "Reached p" means that the first p tasks ended, and it is all that synchronising calls and events
@@ -110,15 +112,22 @@ class Stream {
 
   Status prepare_locked();
   Status start_locked();
-  bool commit_locked(Task* task, uint64_t* position);
+  void commit_locked(Task* task, uint64_t* position);
+  // Whether the worker must be woken, which the caller then does.
+  bool wants_waking_locked();
   Status after_enqueue();
 
   void work();
-  Task* next_task(std::unique_lock<std::mutex>& lock);
+  // On a client's thread: runs tasks up to `position` as long as they may run anywhere and nobody
+  // else runs one.
+  void help(uint64_t position);
+  void help_locked(std::unique_lock<std::mutex>& lock, uint64_t position);
+  bool wait_for_task(std::unique_lock<std::mutex>& lock);
+  void run_task_locked(std::unique_lock<std::mutex>& lock);
   bool discards(uint64_t position) const {
     return position <= discard_until_.load(std::memory_order_acquire);
   }
-  // Position of the task that the worker handles now.
+  // Position of the task that runs now.
   uint64_t running() const { return completed_.load(std::memory_order_relaxed) + 1; }
   bool skips_locked() const;
   Status skipped() const;
@@ -133,6 +142,7 @@ class Stream {
   std::array<std::atomic<uint64_t>, 6> attributes_{};
 
   std::atomic<uint64_t> submitted_{0};
+  std::atomic<uint64_t> taken_{0};  // tasks that someone runs or ran
   std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> discard_until_{0};
   std::atomic<bool> stopping_{false};
@@ -143,7 +153,8 @@ class Stream {
   std::condition_variable work_ready_;
   std::condition_variable progress_;
   TaskQueue queue_;
-  bool asleep_ = false;            // the worker blocks in work_ready_
+  bool busy_ = false;              // someone runs a task
+  bool asleep_ = false;            // the worker blocks in work_ready_ and nobody woke it yet
   uint64_t wake_at_ = UINT64_MAX;  // the lowest position that someone blocks for in progress_
   StreamPin awaited_;              // the stream that the running task waits for
   Failure failure_;
@@ -157,12 +168,14 @@ template <class Fill>
 Status Stream::enqueue(const TaskKind& kind, Fill&& fill, uint64_t* position) {
   bool wake = false;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     NPULESS_TRY(prepare_locked());
     Task* task = queue_.take_slot();
     task->kind = kind;
     fill(static_cast<void*>(task->payload));
-    wake = commit_locked(task, position);
+    commit_locked(task, position);
+    if (kind.brief) help_locked(lock, running());
+    wake = wants_waking_locked();
   }
   if (wake) work_ready_.notify_one();
   return after_enqueue();

@@ -79,31 +79,62 @@ void Stream::work() {
   // A thread starts with its creator's flush-to-zero and rounding modes.
   const detail::DefaultFpEnv env;
   std::unique_lock lock(mutex_);
-  while (Task* task = next_task(lock)) {
-    const bool skip = !task->kind.always && skips_locked();
-    lock.unlock();
-    clear_last_error();
-    const Status status = skip ? skipped() : run_task(*task);
-    if (task->kind.destroy != nullptr) task->kind.destroy(task->payload);
-    lock.lock();
-    finish_locked(task, status);
-  }
+  while (wait_for_task(lock)) run_task_locked(lock);
 }
 
-// Null when the stream shuts down and everything queued was handled.
-Task* Stream::next_task(std::unique_lock<std::mutex>& lock) {
+void Stream::help(uint64_t position) {
+  if (reached(position)) return;
+  bool wake = false;
+  {
+    std::unique_lock lock(mutex_);
+    help_locked(lock, position);
+    wake = wants_waking_locked();
+  }
+  if (wake) work_ready_.notify_one();
+}
+
+void Stream::help_locked(std::unique_lock<std::mutex>& lock, uint64_t position) {
+  const auto may_take = [&] {
+    return !busy_ && !queue_.empty() && queue_.front()->kind.anywhere && running() <= position;
+  };
+  if (!may_take()) return;
+  const LastError own = copy_last_error();
+  const detail::DefaultFpEnv env;
+  while (may_take()) run_task_locked(lock);
+  restore_last_error(own);
+}
+
+void Stream::run_task_locked(std::unique_lock<std::mutex>& lock) {
+  Task* task = queue_.pop();
+  busy_ = true;
+  taken_.fetch_add(1, std::memory_order_release);
+  const bool skip = !task->kind.always && skips_locked();
+  lock.unlock();
+  clear_last_error();
+  const Status status = skip ? skipped() : run_task(*task);
+  if (task->kind.destroy != nullptr) task->kind.destroy(task->payload);
+  lock.lock();
+  busy_ = false;
+  finish_locked(task, status);
+}
+
+// False when the stream shuts down and everything queued was handled.
+bool Stream::wait_for_task(std::unique_lock<std::mutex>& lock) {
   if (queue_.empty()) {
     lock.unlock();
-    spin_until([this] { return stopping_.load(std::memory_order_acquire) || !idle(); });
+    spin_until([this] {
+      return stopping_.load(std::memory_order_acquire) ||
+             taken_.load(std::memory_order_acquire) < submitted();
+    });
     lock.lock();
   }
-  while (queue_.empty()) {
-    if (stopping_.load(std::memory_order_relaxed)) return nullptr;
+  while (busy_ || queue_.empty()) {
+    if (!busy_ && stopping_.load(std::memory_order_relaxed)) return false;
     asleep_ = true;
     work_ready_.wait(lock);
     asleep_ = false;
   }
-  return queue_.pop();
+  return true;
 }
 
 bool Stream::skips_locked() const {

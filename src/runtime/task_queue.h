@@ -15,6 +15,11 @@ struct TaskKind {
   void (*destroy)(void* payload) = nullptr;
   // Runs even when the stream discards its work: events still get their time, or are forgotten.
   bool always = false;
+  // May run on the thread of a client that waits for it, too.
+  bool anywhere = false;
+  // Takes about as long as waking a thread: where nothing is queued before it, and it may run
+  // anywhere, the client that queues it runs it.
+  bool brief = false;
 };
 
 struct Task {
@@ -36,6 +41,7 @@ class TaskQueue {
   void give_back(Task* slot);
 
   bool empty() const { return first_ == nullptr; }
+  const Task* front() const { return first_; }
   void push(Task* task);
   Task* pop();
 

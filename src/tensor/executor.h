@@ -50,6 +50,7 @@ struct ExecutorSpec {
   const Binding* bindings;
   int binding_count;
   int64_t workspace_bytes;
+  bool moves_bytes;
 };
 
 Status make_executor(const ExecutorSpec& spec, uint64_t* workspace_size, aclOpExecutor** executor);
@@ -76,21 +77,20 @@ Status require_phase1_outputs(const uint64_t* workspace_size, aclOpExecutor* con
 
 // Writes *workspace_size and *executor; called only after every check passed.
 // `api` is the name of the phase-2 function and must be the literal that launch() is given.
+// A Plan with a static member kMovesBytes says that its run takes about as long as moving the bytes
+// of its tensors; where those are few, the launching thread runs it at once.
 template <class Plan, size_t N>
 Status make_executor(const char* api, const Plan& plan, RunFn<Plan> run, int64_t workspace_bytes,
                      const Binding (&bindings)[N], uint64_t* workspace_size,
                      aclOpExecutor** executor) {
   static_assert(std::is_trivially_copyable_v<Plan> && sizeof(Plan) <= kMaxPlanBytes);
   static_assert(alignof(Plan) <= alignof(detail::TaskHeader) && N <= kMaxBindings);
-  const detail::ExecutorSpec spec{api,
-                                  &detail::run_task<Plan>,
-                                  &plan,
-                                  sizeof(Plan),
-                                  reinterpret_cast<void (*)()>(run),
-                                  bindings,
-                                  static_cast<int>(N),
-                                  workspace_bytes};
-  return detail::make_executor(spec, workspace_size, executor);
+  const detail::ExecutorSpec spec{api, &detail::run_task<Plan>, &plan, sizeof(Plan),
+                                  reinterpret_cast<void (*)()>(run), bindings, static_cast<int>(N),
+                                  workspace_bytes, requires {Plan::kMovesBytes;
+}
+};  // namespace npuless::tensor
+return detail::make_executor(spec, workspace_size, executor);
 }
 
 // An executor whose phase 2 succeeds without doing anything (empty tensors): workspace 0.

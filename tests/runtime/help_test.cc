@@ -1,0 +1,134 @@
+// Who runs queued work: the stream's worker, or a client that would otherwise wait for it.
+#include <cfenv>
+#include <string>
+
+#include "support.h"
+
+namespace npuless::runtime {
+namespace {
+
+Status queue_brief(aclrtStream stream, const Body& body) {
+  const Body* pointer = &body;
+  const TaskFn run = [](void* payload) { return (**static_cast<const Body**>(payload))(); };
+  return launch(stream, run, &pointer, sizeof(pointer), true);
+}
+
+void wait_for(const std::atomic<bool>& flag) {
+  while (!flag.load()) std::this_thread::yield();
+}
+
+TEST_F(StreamTest, WorkEndsThoughNobodyWaits) {
+  std::atomic<bool> done{false};
+  const Body body = [&] {
+    done.store(true);
+    return Status();
+  };
+  EXPECT_TRUE(queue(stream, body).ok());
+  wait_for(done);
+}
+
+TEST_F(StreamTest, BriefWorkRunsOnTheLaunchingThread) {
+  std::thread::id runner;
+  const Body body = [&] {
+    runner = std::this_thread::get_id();
+    return Status();
+  };
+  EXPECT_TRUE(queue_brief(stream, body).ok());
+  EXPECT_EQ(runner, std::this_thread::get_id());
+  EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+}
+
+TEST_F(StreamTest, BriefWorkWaitsForItsTurn) {
+  Gate gate;
+  std::vector<int> order;
+  const Body first = [&] {
+    order.push_back(1);
+    return Status();
+  };
+  const Body second = [&] {
+    order.push_back(2);
+    return Status();
+  };
+  gate.hold(stream);
+  gate.await_arrival();
+  EXPECT_TRUE(queue(stream, first).ok());
+  EXPECT_TRUE(queue_brief(stream, second).ok());
+  aclrtStreamStatus status = ACL_STREAM_STATUS_COMPLETE;
+  EXPECT_EQ(aclrtStreamQuery(stream, &status), 0);
+  EXPECT_EQ(status, ACL_STREAM_STATUS_NOT_READY);
+  gate.open();
+  EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+TEST_F(StreamTest, AFailureOfBriefWorkWaitsForSynchronize) {
+  const Body failing = [] { return fail(507015, "the brief thing broke"); };
+  aclGetRecentErrMsg();
+  aclrtGetLastError(ACL_RT_THREAD_LEVEL);
+  EXPECT_TRUE(queue_brief(stream, failing).ok());
+  EXPECT_EQ(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 0);
+  EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), 507015);
+  const char* text = aclGetRecentErrMsg();
+  ASSERT_NE(text, nullptr);
+  EXPECT_NE(std::string(text).find("the brief thing broke"), std::string::npos);
+}
+
+TEST_F(StreamTest, AClientWithADeadlineLeavesWorkToTheWorker) {
+  std::thread::id runner;
+  const Body body = [&] {
+    runner = std::this_thread::get_id();
+    return Status();
+  };
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(queue(stream, body).ok());
+    EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 60000), 0);
+    EXPECT_NE(runner, std::this_thread::get_id());
+  }
+}
+
+TEST_F(StreamTest, ClientsRunWorkInTheDefaultFloatingPointEnvironment) {
+  int rounding = -1;
+  const Body body = [&] {
+    rounding = std::fegetround();
+    return Status();
+  };
+  std::fesetround(FE_UPWARD);
+  EXPECT_TRUE(queue_brief(stream, body).ok());
+  EXPECT_EQ(std::fegetround(), FE_UPWARD);
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(rounding, FE_TONEAREST);
+}
+
+TEST_F(StreamTest, ManyClientsRunOneTaskAtATimeInOrder) {
+  constexpr int kClients = 3, kTasks = 2000;
+  aclrtContext context = nullptr;
+  ASSERT_EQ(aclrtGetCurrentContext(&context), 0);
+  std::atomic<int> inside{0};
+  int done = 0, overlaps = 0;  // written by one task at a time, or the test fails
+  const Body body = [&] {
+    if (inside.fetch_add(1) != 0) ++overlaps;
+    ++done;
+    inside.fetch_sub(1);
+    return Status();
+  };
+  std::vector<std::thread> clients;
+  for (int c = 0; c < kClients; ++c) {
+    clients.emplace_back([&, c] {
+      EXPECT_EQ(aclrtSetCurrentContext(context), 0);
+      for (int i = 0; i < kTasks; ++i) {
+        EXPECT_TRUE((i % 3 == c ? queue_brief(stream, body) : queue(stream, body)).ok());
+        if (i % 5 == c) {
+          EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+        }
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+  EXPECT_EQ(done, kClients * kTasks);
+  EXPECT_EQ(overlaps, 0);
+}
+
+}  // namespace
+}  // namespace npuless::runtime
