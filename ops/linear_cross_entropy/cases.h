@@ -29,7 +29,6 @@ inline constexpr Case kBenchCases[] = {
 // Speed against one dimension, the others fixed.
 inline constexpr Case kVocabSeries[] = {
     {256, 512, 8192}, {256, 512, 32768}, {256, 512, 131072}, {256, 512, 262144}};
-inline constexpr Case kTokensSeries[] = {
-    {256, 1024, 8192}, {1024, 1024, 8192}, {4096, 1024, 8192}};
+inline constexpr Case kTokensSeries[] = {{256, 1024, 8192}, {1024, 1024, 8192}, {4096, 1024, 8192}};
 
 }  // namespace npuless::linear_cross_entropy

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/cache.h"
 #include "base/math.h"
 #include "base/parallel.h"
 #include "linear_cross_entropy/op.h"
@@ -29,11 +30,17 @@ TokenRow token_row(const CrossEntropyArgs& args, int64_t token) {
           !std::isnormal(sum) || !std::isnormal(inverse), 1.0f};
 }
 
-void write_losses(const CrossEntropyArgs& args) {
-  for (int64_t n = 0; n < args.loss.size; ++n) {
-    const double log_sum = std::log(static_cast<double>(at<float>(args.sum_exp, n)));
-    at<float>(args.loss, n) = static_cast<float>(log_sum) - at<float>(args.predicted, n);
-  }
+void write_losses(const CrossEntropyPlan& plan) {
+  // Logarithms of about 20 microseconds, the wake-up of a thread.
+  constexpr int64_t kTokens = 1024;
+  const CrossEntropyArgs& args = plan.args;
+  parallel_for(plan.threads, ceil_div(args.loss.size, kTokens), [&](int64_t index, int) {
+    const int64_t end = min64(args.loss.size, (index + 1) * kTokens);
+    for (int64_t n = index * kTokens; n < end; ++n) {
+      const double log_sum = std::log(static_cast<double>(at<float>(args.sum_exp, n)));
+      at<float>(args.loss, n) = static_cast<float>(log_sum) - at<float>(args.predicted, n);
+    }
+  });
 }
 
 void copy_elements(int64_t element_bytes, int64_t count, const void* from, int64_t from_stride,
@@ -54,9 +61,9 @@ void write_softmax(const CrossEntropyPlan& plan, int64_t token, int64_t col, int
   float* out = &at<float>(args.softmax, token, col);
   const SoftmaxFn softmax = plan.kernels->softmax[plan.logits_type];
   const TokenRow row = token_row(args, token);
-  if (!gathers(args)) return softmax(in, count, row, out);
+  if (!gathers(args)) return softmax(in, count, row, plan.stream, out);
   copy_elements(bytes, count, in, args.logits.col_stride, chunk + kColumns, 1);
-  softmax(chunk + kColumns, count, row, chunk);
+  softmax(chunk + kColumns, count, row, false, chunk);
   copy_elements(sizeof(float), count, chunk, 1, out, args.softmax.col_stride);
 }
 
@@ -74,6 +81,9 @@ Status plan_cross_entropy(const CrossEntropyArgs& args, CrossEntropyPlan& plan) 
   plan.kernels = &kernels_for(level);
   plan.threads = num_threads();
   plan.logits_type = args.has_logits ? type_index(args.logits.dtype) : 0;
+  const double elements =
+      static_cast<double>(args.logits.rows) * static_cast<double>(args.logits.cols);
+  plan.stream = has_softmax(args) && elements * sizeof(float) > static_cast<double>(kStreamBytes);
   Ledger ledger;
   if (has_softmax(args) && gathers(args)) {
     plan.chunk = ledger.book<float>(plan.threads * 2 * kColumns);
@@ -84,7 +94,7 @@ Status plan_cross_entropy(const CrossEntropyArgs& args, CrossEntropyPlan& plan) 
 
 Status run_cross_entropy(const CrossEntropyPlan& plan, void* workspace) {
   const CrossEntropyArgs& args = plan.args;
-  write_losses(args);
+  write_losses(plan);
   if (!has_softmax(args)) return {};
   const int64_t across = ceil_div(args.logits.cols, kColumns);
   parallel_for(plan.threads, args.logits.rows * across, [&](int64_t index, int worker) {

@@ -31,6 +31,7 @@ struct CrossEntropyPlan {
   const Kernels* kernels;
   int threads;
   int logits_type;     // index of Kernels::softmax
+  bool stream;         // the softmax is too large to stay in a cache
   Piece<float> chunk;  // per worker: a stretch of a row whose elements are not adjacent
   int64_t workspace_bytes;
 };

@@ -33,7 +33,8 @@ using NarrowFn = void (*)(const float* in, int64_t n, float scale, void* out);
 // −infinity.
 using MaxSumFn = void (*)(const float* logits, int64_t n, float* max, float* sum);
 // out[j] = exp(in[j] − max) / sum in fp32; `divide` as in TokenRow. `in` is of an InputType.
-using SoftmaxFn = void (*)(const void* in, int64_t n, const TokenRow& row, float* out);
+// `stream`: write past the caches.
+using SoftmaxFn = void (*)(const void* in, int64_t n, const TokenRow& row, bool stream, float* out);
 
 // d ⊙ grad is kept as bf16 for bf16 inputs and as fp32 for fp16 ones.
 enum GradType : int { kGradBfloat16, kGradFloat32 };

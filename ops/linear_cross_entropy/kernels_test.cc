@@ -119,5 +119,25 @@ TEST(Kernels, TailsStopAtTheEnd) {
   });
 }
 
+// Past the caches or through them, at any length and alignment: the same bits and no others.
+TEST(Kernels, StreamedSoftmaxIsTheStoredOne) {
+  const TokenRow row{0.5f, 3.0f, 1.0f / 3.0f, false, 1.0f};
+  for_each_level([&](const Kernels& kernels) {
+    for (int64_t n = 1; n <= 70; ++n) {
+      for (int64_t start = 0; start < 17; ++start) {
+        std::vector<float> logits;
+        for (int64_t j = 0; j < n; ++j) logits.push_back(static_cast<float>(j % 13) * -0.75f);
+        std::vector<float> stored(static_cast<size_t>(n + 34), -1.0f);
+        std::vector<float> streamed = stored;
+        kernels.softmax[kLogitsFloat32](logits.data(), n, row, false, stored.data() + start);
+        kernels.softmax[kLogitsFloat32](logits.data(), n, row, true, streamed.data() + start);
+        ASSERT_EQ(streamed, stored) << n << " from " << start;
+        ASSERT_EQ(stored[static_cast<size_t>(start + n)], -1.0f);
+        ASSERT_NE(stored[static_cast<size_t>(start + n - 1)], -1.0f);
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace npuless::linear_cross_entropy

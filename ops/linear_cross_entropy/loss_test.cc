@@ -98,6 +98,20 @@ TEST(Loss, EveryTypeLevelAndStride) {
   ASSERT_TRUE(set_num_threads(2).ok());
 }
 
+// More than 16 MiB of softmax are written past the caches; more than 1024 losses are shared out.
+TEST(Loss, LargeOutputs) {
+  LossProblem wide(3, 1500001, DType::kBfloat16, false, true);
+  LossProblem many(2500, 1, DType::kFloat32, true, false);
+  for (const int threads : {1, 2, 7}) {
+    ASSERT_TRUE(set_num_threads(threads).ok());
+    wide.run();
+    wide.expect_close();
+    many.run();
+    many.expect_close();
+  }
+  ASSERT_TRUE(set_num_threads(2).ok());
+}
+
 // Without logits the softmax tensor may be given and is not touched.
 TEST(Loss, WithoutLogitsSoftmaxIsUntouched) {
   LossProblem p(5, 9, DType::kFloat32, false, false);

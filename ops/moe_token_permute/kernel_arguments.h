@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/cache.h"
 #include "base/dtype.h"
 #include "base/view.h"
 #include "isa/level.h"
@@ -13,11 +14,6 @@ namespace npuless::moe_token_permute {
 // Bytes moved per chunk: some tens of microseconds of memory traffic, against a few for handing a
 // chunk out and for the rows at its start that no earlier token prefetched.
 inline constexpr int64_t kChunkBytes = int64_t{512} << 10;
-
-// An output of this size cannot wait in a last-level cache (16 to 32 MiB per core complex, shared
-// with the rows read meanwhile) for whoever reads it, so writing it through the cache would only
-// add a read of every line.
-inline constexpr int64_t kStreamBytes = int64_t{16} << 20;
 
 const Kernels& kernels_for(isa::Level level);
 

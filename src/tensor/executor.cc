@@ -20,8 +20,8 @@ struct Slot {
   void* address() const { return address_of(*tensor, offset_bytes); }
 };
 
-// Moved in about 3 microseconds, a fraction of what it takes to wake a thread.
-constexpr double kBriefBytes = 32768;
+// Moved in about 10 microseconds, a fraction of what it takes to wake a thread.
+constexpr double kBriefBytes = 131072;
 
 double bytes_of(const aclTensor& tensor) {
   return static_cast<double>(element_count(tensor)) * static_cast<double>(dtype_size(tensor.dtype));
