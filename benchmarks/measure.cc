@@ -17,7 +17,7 @@ namespace {
 // Rounds go on until both are passed, except that a slow problem is not repeated beyond kPatience.
 constexpr double kSeconds = 1.0;
 constexpr int kRounds = 5;
-constexpr double kPatience = 20.0;
+constexpr double kPatience = 10.0;
 // Runs shorter than this are timed several at once.
 constexpr double kShortest = 20e-6;
 
