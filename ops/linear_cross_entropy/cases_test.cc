@@ -1,15 +1,15 @@
 // Inputs from public bug reports of similar systems, named by their ids in the project's case list.
 //
-// Elsewhere: A2, A8, B4, B6, C2, E1 in laws_test.cc; A13 (and A14, the same), A17, A18, B7, D6 in
-// forward_test.cc; B5 in loss_test.cc; B2, C1 for W, C5, C8, C9, D7, F12 in the refusal and
-// workspace tests; F2 and F11 by the loops over ISA levels and threads, F11 here as well.
+// Elsewhere: A2, A8, B4, B6, C2, E1 in laws_test.cc; A13 (and A14, the same), A17, A18, B4, B7, D6,
+// D7, C1 of the max-sum in forward_test.cc; B5, C1 of the loss in loss_test.cc; B2, C5, C8, C9, F12
+// in refusal_test.cc, F12 in forward_refusal_test.cc and platform_test.cc; F2 and F11 in the loops
+// over ISA levels and threads of test.cc and forward_test.cc.
 // Do not apply, since the operators have no such argument or leave it to the caller:
 //   A1 bias; A6, A7, A11 reductions over tokens; A15 softcap; A19 z-loss; A22, D1, D5, D10 what the
 //   ranks exchange; D3, D4 reducing inputGrad over ranks; D8 gathering its layout; B1, E2, E3, E4,
 //   E6 ignored targets, class weights and smoothing (a caller silences a token with grad = 0: B6);
 //   A23 the unfused loss; F1, F3, F4, F5, F7, F8, F9, F10, C7 autograd, compilers, other types.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <cfenv>
 #include <cmath>
@@ -19,10 +19,17 @@
 namespace npuless::linear_cross_entropy {
 namespace {
 
-// Runs `problem` with one argument replaced by another view.
-void run_with(Problem& problem, size_t argument, aclTensor* view) {
+using npuless::testing::FarMatrix;
+
+struct Replacement {
+  size_t argument;
+  aclTensor* view;
+};
+
+// Runs `problem` with some arguments replaced by other views.
+void run_with(Problem& problem, const std::vector<Replacement>& replacements) {
   Problem::Handles handles(problem);
-  handles.given[argument] = view;
+  for (const Replacement& r : replacements) handles.given[r.argument] = r.view;
   uint64_t bytes = 0;
   aclOpExecutor* executor = nullptr;
   ASSERT_EQ(handles.phase1(&bytes, &executor), 0) << aclGetRecentErrMsg();
@@ -31,6 +38,11 @@ void run_with(Problem& problem, size_t argument, aclTensor* view) {
   ASSERT_EQ(aclnnFusedLinearCrossEntropyLossGrad(workspace.data(), bytes, executor, nullptr), 0);
   ASSERT_EQ(aclrtSynchronizeStream(nullptr), 0);
   ASSERT_EQ(aclrtResetDevice(0), 0);
+}
+
+// The same for one argument; destroys the view.
+void run_with(Problem& problem, size_t argument, aclTensor* view) {
+  run_with(problem, {{argument, view}});
   aclDestroyTensor(view);
 }
 
@@ -123,25 +135,63 @@ TEST(GradCases, A21ModesAgree) {
                         want.input_bound);
 }
 
-// C1, for softmax: rows 2^24 elements apart, offsets beyond 2^32 bytes.
-TEST(GradCases, C1SoftmaxOffsetsBeyond32Bits) {
-  constexpr int64_t kStride = int64_t{1} << 24;
-  const Case c = {150, 3, 128};
-  Problem p(c, {.softmax_mode = true});
-  p.run();
-  const std::vector<unsigned char> expected = p.input_grad.bytes();
-  const size_t bytes = static_cast<size_t>(c.tokens * kStride) * sizeof(float);
-  void* far = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  ASSERT_NE(far, MAP_FAILED);
-  for (int64_t n = 0; n < c.tokens; ++n) {
-    std::memcpy(static_cast<float*>(far) + n * kStride, &p.softmax.at<float>(n, 0),
-                static_cast<size_t>(c.vocab) * sizeof(float));
+// C1: rows 2^24 elements apart in every matrix, so that offsets pass 2^31 elements.
+TEST(GradCases, C1OffsetsBeyond32Bits) {
+  for (const bool softmax_mode : {false, true}) {
+    const Case c = {150, 3, 150};
+    Problem p(c, {.softmax_mode = softmax_mode});
+    p.run();
+    const FarMatrix input(DType::kBfloat16, p.input);
+    const FarMatrix weight(DType::kBfloat16, p.weight);
+    const FarMatrix input_grad(DType::kBfloat16, c.tokens, c.hidden);
+    const FarMatrix weight_grad(DType::kBfloat16, c.vocab, c.hidden);
+    std::vector<Replacement> far = {{1, input.handle()},
+                                    {2, weight.handle()},
+                                    {8, input_grad.handle()},
+                                    {9, weight_grad.handle()}};
+    if (!softmax_mode) {
+      run_with(p, far);
+    } else {
+      const FarMatrix softmax(DType::kFloat32, p.softmax);
+      far.push_back({7, softmax.handle()});
+      run_with(p, far);
+    }
+    EXPECT_EQ(input_grad.elements(), p.input_grad.bytes());
+    EXPECT_EQ(weight_grad.elements(), p.weight_grad.bytes());
   }
-  p.input_grad.poison();
-  run_with(p, 7, view_of(DType::kFloat32, {c.tokens, c.vocab}, {kStride, 1}, far));
-  EXPECT_EQ(p.input_grad.bytes(), expected);
-  munmap(far, bytes);
+}
+
+// C1: more than 2^31 logits. Every token is that of a small problem, so each row of inputGrad is
+// its row, and weightGrad is so many times its weightGrad. Both are rounded once to bf16, after an
+// fp32 sum of as many terms as there are tokens.
+TEST(GradCases, C1MoreLogitsThan32BitsCount) {
+  constexpr int64_t kTokens = 70000;
+  Problem one({1, 8, 32768}, {.bool_mask = true});
+  one.run();
+  const std::vector<unsigned char> row = one.input_grad.bytes();
+  std::vector<double> weight_grad;
+  for (int64_t i = 0; i < 32768 * 8; ++i) weight_grad.push_back(one.weight_grad.get(i / 8, i % 8));
+
+  std::vector<bf16> rows(kTokens * 8);
+  std::vector<Replacement> many = {
+      {0, view_of(DType::kFloat32, {kTokens}, {0}, &one.grad.at<float>(0))},
+      {1, view_of(DType::kBfloat16, {kTokens, 8}, {0, 1}, &one.input.at<bf16>(0))},
+      {3, view_of(DType::kBool, {kTokens}, {0}, &one.mask.at<uint8_t>(0))},
+      {4, view_of(DType::kInt32, {kTokens}, {0}, &one.target.at<int32_t>(0))},
+      {5, view_of(DType::kFloat32, {kTokens}, {0}, &one.max.at<float>(0))},
+      {6, view_of(DType::kFloat32, {kTokens}, {0}, &one.sum.at<float>(0))},
+      {8, view_of(DType::kBfloat16, {kTokens, 8}, {8, 1}, rows.data())}};
+  one.weight_grad.poison();
+  run_with(one, many);
+  for (const Replacement& r : many) aclDestroyTensor(r.view);
+  for (int64_t n = 0; n < kTokens; ++n) {
+    ASSERT_EQ(std::memcmp(&rows[static_cast<size_t>(n * 8)], row.data(), row.size()), 0) << n;
+  }
+  constexpr double kRelative = 2 * 0x1p-8 * (1 + 0x1p-7) + kTokens * 0x1p-24;
+  for (int64_t i = 0; i < 32768 * 8; ++i) {
+    const double want = kTokens * weight_grad[static_cast<size_t>(i)];
+    ASSERT_LE(std::fabs(one.weight_grad.get(i / 8, i % 8) - want), kRelative * std::fabs(want));
+  }
 }
 
 // C4: vocabularies and hidden sizes beyond other systems' tiles.

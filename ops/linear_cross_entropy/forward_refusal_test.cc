@@ -1,4 +1,4 @@
-// Every code of the two forward operators' phase 1, with its sentence.
+// Every code of the two forward operators' phase 1, with its sentence (F12).
 #include <gtest/gtest.h>
 
 #include <string>

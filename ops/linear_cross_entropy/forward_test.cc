@@ -1,5 +1,6 @@
-// The forward pass against the double-precision reference: cases × ISA levels × types × threads;
-// its laws; inputs that other implementations got wrong (A13, A17, A18, B4, B7, D6).
+// The forward pass against the double-precision reference: cases × ISA levels × types × threads
+// (F2, F11); its laws; inputs that other implementations got wrong (A13, A17, A18, B4, B7, C1, D6,
+// D7).
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -76,15 +77,17 @@ TEST_F(MaxSum, StridesAndOffsetsEverywhere) {
   }
 }
 
-// A18: asking for the logits changes no other output by a bit.
+// A18: asking for the logits changes no other output by a bit. Data differ with the shape.
 TEST_F(MaxSum, LogitsOnOrOffChangesNothing) {
-  for (const Case& c : {Case{13, 9, 700}, Case{1, 3, 130}, Case{130, 33, 2000}}) {
+  std::vector<Case> cases = {{13, 9, 700}, {1, 3, 130}, {130, 33, 2000}};
+  for (int64_t tokens = 1; tokens <= 100; ++tokens) cases.push_back({tokens, 9, 130 + tokens * 7});
+  for (const Case& c : cases) {
     ForwardProblem off(c, {});
     ForwardProblem on(c, {.with_logits = true});
     off.run();
     on.run();
     for (size_t i = 0; i < 5; ++i) {
-      EXPECT_EQ(off.outputs()[i]->bytes(), on.outputs()[i]->bytes()) << i;
+      ASSERT_EQ(off.outputs()[i]->bytes(), on.outputs()[i]->bytes()) << i;
     }
   }
 }
@@ -124,7 +127,7 @@ TEST_F(MaxSum, OwnershipAtTheEdges) {
   EXPECT_EQ(p.mask.at<uint8_t>(1), 0xFF);
 }
 
-// A weight with more rows than the range: all rows enter max and sum.
+// D7: a weight with more rows than the range: all rows enter max and sum.
 TEST_F(MaxSum, RowsBeyondTheRangeCount) {
   ForwardProblem p({6, 4, 50}, {});
   p.end = p.start + 2;
@@ -132,7 +135,8 @@ TEST_F(MaxSum, RowsBeyondTheRangeCount) {
   p.expect_close();
 }
 
-// A range longer than the weight: an owned id without a row is infinitely improbable.
+// D7: a range longer than the weight, which the page allows and nothing reads beyond: an owned id
+// without a row is infinitely improbable.
 TEST_F(MaxSum, OwnedTargetsWithoutARow) {
   ForwardProblem p({3, 4, 50}, {.wide_index = true}, 0);
   p.end = std::numeric_limits<int64_t>::max();
@@ -179,28 +183,60 @@ TEST_F(MaxSum, MinusInfinityEverywhereSumsToZero) {
   EXPECT_EQ(p.sum.get(0), 1.0);
 }
 
+// Runs `count` of the tokens of `all` alone: the same bits.
+void expect_same_alone(ForwardProblem& all, int64_t first, int64_t count) {
+  const Case& c = all.shape;
+  ForwardProblem part({count, c.hidden, c.vocab}, {});
+  for (int64_t v = 0; v < c.vocab; ++v) {
+    for (int64_t h = 0; h < c.hidden; ++h) part.weight.put(v, h, all.weight.get(v, h));
+  }
+  for (int64_t n = 0; n < count; ++n) {
+    for (int64_t h = 0; h < c.hidden; ++h) part.input.put(n, h, all.input.get(first + n, h));
+    part.target.put(n, 0, all.target.get(first + n));
+  }
+  part.run();
+  for (int64_t n = 0; n < count; ++n) {
+    ASSERT_EQ(part.max.get(n), all.max.get(first + n));
+    ASSERT_EQ(part.sum.get(n), all.sum.get(first + n));
+    ASSERT_EQ(part.predicted.get(n), all.predicted.get(first + n));
+  }
+}
+
 // Every output of a token is the same bits in any batch and at any position.
 TEST_F(MaxSum, TokensDoNotDependOnTheBatch) {
-  const Case whole{150, 37, 2100};
-  ForwardProblem all(whole, {});
+  ForwardProblem all({150, 37, 2100}, {});
   all.run();
-  for (const int64_t first : {int64_t{0}, int64_t{77}, int64_t{149}}) {
-    const int64_t count = first == 77 ? 70 : 1;
-    ForwardProblem part({count, 37, 2100}, {});
-    for (int64_t v = 0; v < 2100; ++v) {
-      for (int64_t h = 0; h < 37; ++h) part.weight.put(v, h, all.weight.get(v, h));
-    }
-    for (int64_t n = 0; n < count; ++n) {
-      for (int64_t h = 0; h < 37; ++h) part.input.put(n, h, all.input.get(first + n, h));
-      part.target.put(n, 0, all.target.get(first + n));
-    }
-    part.run();
-    for (int64_t n = 0; n < count; ++n) {
-      ASSERT_EQ(part.max.get(n), all.max.get(first + n));
-      ASSERT_EQ(part.sum.get(n), all.sum.get(first + n));
-      ASSERT_EQ(part.predicted.get(n), all.predicted.get(first + n));
-    }
-  }
+  expect_same_alone(all, 0, 1);
+  expect_same_alone(all, 77, 70);
+  expect_same_alone(all, 149, 1);
+}
+
+// C1: more than 2^31 logits.
+TEST_F(MaxSum, MoreLogitsThan32BitsCount) {
+  ForwardProblem all({70000, 8, 32768}, {});
+  all.run();
+  expect_same_alone(all, 69997, 3);
+}
+
+// C1: rows 2^24 elements apart in every matrix, so that offsets pass 2^31 elements.
+TEST_F(MaxSum, OffsetsBeyond32Bits) {
+  ForwardProblem p({150, 3, 150}, {.with_logits = true});
+  p.run();
+  const auto near = bytes_of(p);
+  const testing::FarMatrix input(DType::kBfloat16, p.input);
+  const testing::FarMatrix weight(DType::kBfloat16, p.weight);
+  const testing::FarMatrix logits(DType::kBfloat16, 150, 150);
+  ForwardProblem::Handles handles(p);
+  handles.given[0] = input.handle();
+  handles.given[1] = weight.handle();
+  handles.given[8] = logits.handle();
+  for (TestTensor* out : p.outputs()) out->poison();
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  ASSERT_EQ(handles.phase1(&bytes, &executor), 0) << aclGetRecentErrMsg();
+  run_to_the_end(&aclnnFusedLinearOnlineMaxSum, bytes, executor);
+  EXPECT_EQ(logits.elements(), near[5]);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(p.outputs()[i]->bytes(), near[i]) << i;
 }
 
 TEST_F(MaxSum, NoTokensIsNoWork) {

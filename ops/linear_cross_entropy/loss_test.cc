@@ -1,5 +1,6 @@
-// The loss operator, and the three operators together: a vocabulary cut over shards with the global
-// step between gives the uncut loss and gradients.
+// The loss operator (cases B5 and C1), and the three operators together: a vocabulary cut over
+// shards with the global step between gives the uncut loss and gradients; a constant added to all
+// logits changes no loss.
 #include <gtest/gtest.h>
 
 #include <cfenv>
@@ -153,6 +154,24 @@ TEST(Loss, FarTargets) {
   EXPECT_NEAR(p.loss.get(0), 110.0000454, 110 * 0x1p-24);
 }
 
+// C1: rows of logits and softmax 2^24 elements apart, so that offsets pass 2^31 elements.
+TEST(Loss, OffsetsBeyond32Bits) {
+  LossProblem p(150, 9, DType::kBfloat16, false, true);
+  p.run();
+  const testing::FarMatrix logits(DType::kBfloat16, p.logits);
+  const testing::FarMatrix softmax(DType::kFloat32, 150, 9);
+  aclTensor* t[] = {p.max.create(), p.sum.create(), p.predicted.create(), p.loss.create()};
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  ASSERT_EQ(aclnnFusedCrossEntropyLossWithMaxSumGetWorkspaceSize(
+                t[0], t[1], t[2], 0.0f, nullptr, nullptr, logits.handle(), t[3], softmax.handle(),
+                &bytes, &executor),
+            0);
+  run_to_the_end(&aclnnFusedCrossEntropyLossWithMaxSum, bytes, executor);
+  for (aclTensor* tensor : t) aclDestroyTensor(tensor);
+  EXPECT_EQ(softmax.elements(), p.softmax.bytes());
+}
+
 // --- the three operators over a cut vocabulary ---------------------------------------------------
 
 struct Global {
@@ -280,6 +299,36 @@ TEST_P(CutVocabulary, EqualsTheUncutOne) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, CutVocabulary, ::testing::Values(1, 2, 3, 7));
+
+// Adding a constant to every logit changes no loss. The constant is one more hidden unit, X = 1 and
+// W = 64; all numbers are small integers, so logits are exact either way.
+TEST(CommonOffset, OfLogitsChangesNoLoss) {
+  std::vector<ForwardProblem> plain, shifted;
+  plain.emplace_back(Case{9, 6, 140}, ForwardOptions{}, 0);
+  shifted.emplace_back(Case{9, 7, 140}, ForwardOptions{}, 0);
+  for (int64_t n = 0; n < 9; ++n) {
+    shifted[0].target.put(n, 0, plain[0].target.get(n));
+    for (int64_t h = 0; h < 6; ++h) {
+      const auto x = static_cast<double>((n + 2 * h) % 5 - 2);
+      shifted[0].input.put(n, h, plain[0].input.put(n, h, x));
+    }
+    shifted[0].input.put(n, 6, 1.0);
+  }
+  for (int64_t v = 0; v < 140; ++v) {
+    for (int64_t h = 0; h < 6; ++h) {
+      const auto w = static_cast<double>((v * 3 + h) % 3 - 1);
+      shifted[0].weight.put(v, h, plain[0].weight.put(v, h, w));
+    }
+    shifted[0].weight.put(v, 6, 64.0);
+  }
+  plain[0].run();
+  shifted[0].run();
+  for (int64_t n = 0; n < 9; ++n) {
+    EXPECT_EQ(shifted[0].max.get(n), plain[0].max.get(n) + 64.0);
+    EXPECT_EQ(shifted[0].predicted.get(n), plain[0].predicted.get(n));
+  }
+  EXPECT_EQ(losses(combine(shifted)), losses(combine(plain)));
+}
 
 }  // namespace
 }  // namespace npuless::linear_cross_entropy

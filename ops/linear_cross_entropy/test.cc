@@ -1,4 +1,5 @@
-// The gradient against the double-precision reference: cases × ISA levels × types × threads.
+// The gradient against the double-precision reference: cases × ISA levels × types × threads (F2 and
+// F11 of the case list in cases_test.cc).
 #include <gtest/gtest.h>
 
 #include <string>

@@ -2,6 +2,9 @@
 // read element by element.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
 #include <cstring>
 #include <vector>
 
@@ -98,6 +101,59 @@ class TestTensor {
   std::vector<int64_t> strides_;
   int64_t offset_;
   std::vector<unsigned char> bytes_;
+};
+
+// A matrix whose rows lie 2^24 elements apart, so that offsets pass 2^31 elements at row 128. Pages
+// take memory when they are touched.
+class FarMatrix {
+ public:
+  static constexpr int64_t kStride = int64_t{1} << 24;
+
+  FarMatrix(DType dtype, int64_t rows, int64_t cols)
+      : dtype_(dtype), dims_{rows, cols}, bytes_(static_cast<size_t>(rows * row_bytes())) {
+    data_ = static_cast<unsigned char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    EXPECT_NE(static_cast<void*>(data_), MAP_FAILED);
+    handle_ = aclCreateTensor(dims_, 2, static_cast<aclDataType>(dtype), kStrides, 0, ACL_FORMAT_ND,
+                              dims_, 2, data_);
+  }
+  // With the elements of a contiguous tensor.
+  FarMatrix(DType dtype, const TestTensor& near) : FarMatrix(dtype, near.dim(0), near.dim(1)) {
+    for (int64_t i = 0; i < dims_[0]; ++i) {
+      std::memcpy(data_ + i * row_bytes(), near.bytes().data() + i * used_bytes(),
+                  static_cast<size_t>(used_bytes()));
+    }
+  }
+  ~FarMatrix() {
+    aclDestroyTensor(handle_);
+    munmap(data_, bytes_);
+  }
+  FarMatrix(const FarMatrix&) = delete;
+  FarMatrix& operator=(const FarMatrix&) = delete;
+
+  aclTensor* handle() const { return handle_; }
+
+  // The elements as a contiguous tensor of as many rows and columns would hold them.
+  std::vector<unsigned char> elements() const {
+    std::vector<unsigned char> all;
+    for (int64_t i = 0; i < dims_[0]; ++i) {
+      const unsigned char* row = data_ + i * row_bytes();
+      all.insert(all.end(), row, row + used_bytes());
+    }
+    return all;
+  }
+
+ private:
+  static constexpr int64_t kStrides[] = {kStride, 1};
+
+  int64_t row_bytes() const { return kStride * dtype_size(dtype_); }
+  int64_t used_bytes() const { return dims_[1] * dtype_size(dtype_); }
+
+  DType dtype_;
+  int64_t dims_[2];
+  size_t bytes_;
+  unsigned char* data_;
+  aclTensor* handle_;
 };
 
 }  // namespace npuless::testing
