@@ -40,7 +40,7 @@ const Refusal kBaseRefusals[] = {
      {"format of out"},
      [](Arguments& a) { a.token_grad.format = ACL_FORMAT_NCHW; }},
     {"topk 0", kInvalid, {"numTopk"}, [](Arguments& a) { a.topk = 0; }},
-    {"topk 513", kInvalid, {"numTopk"}, [](Arguments& a) { a.topk = 513; }},
+    {"topk 513 (case E4)", kInvalid, {"numTopk"}, [](Arguments& a) { a.topk = 513; }},
     {"padded mode", kInvalid, {"paddedMode"}, [](Arguments& a) { a.padded_mode = true; }},
     {"grad rank", kInvalid, {"permutedOutputGrad"}, [](Arguments& a) { a.grad.dims = {36}; }},
     {"indices rank",

@@ -60,6 +60,7 @@ void add(const std::vector<float>& from, std::vector<float>& to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
+// The whole being the gradient without ranges, of which each rank has its rows' share.
 TEST(PermuteWithEpGrad, RanksThatShareThePositionsSumToTheWhole) {
   const Case shape{37, 6, 19};
   const int64_t slots = shape.tokens * shape.topk;
@@ -67,7 +68,12 @@ TEST(PermuteWithEpGrad, RanksThatShareThePositionsSumToTheWhole) {
   const auto grad = small_integers(slots * shape.hidden, random);
   const auto probs = small_integers(slots, random);
   const auto indices = routed_indices(slots, 5, random);
+  const Problem<float> base{Call(shape)};
+  base.grad.write(grad);
+  base.indices.write(indices);
+  run(base);
   const Outputs whole = run_rank(shape, {0, slots}, grad, probs, indices);
+  EXPECT_EQ(whole.tokens, floats(base.token_grad));
   Outputs sum{std::vector<float>(whole.tokens.size()), std::vector<float>(whole.probs.size())};
   int64_t begin = 0;
   for (const int64_t end : {int64_t{1}, int64_t{1}, int64_t{90}, int64_t{200}, slots}) {
@@ -131,6 +137,7 @@ TEST(PermuteWithEpGrad, WithoutARangeIsPermuteGrad) {
   });
 }
 
+// Case I2: no gradient of the probabilities comes in, none goes out, and that of the tokens does.
 TEST(PermuteWithEpGrad, WithoutProbabilitiesLeavesTheirGradientUntouched) {
   for_each_type([&]<class T>(T) {
     Call call(Case{11, 3, 33});
@@ -160,7 +167,7 @@ TEST(PermuteWithEpGrad, EmptyProbabilitiesLeaveTheirGradientUntouched) {
   problem.expect_model("probabilities empty");
 }
 
-// Case B1: a rank that received nothing has zero gradients, not missing ones.
+// Cases B1, B2, B6: a rank that received nothing has zero gradients, not missing ones.
 TEST(PermuteWithEpGrad, ARankWithoutRowsHasZeroGradients) {
   for (const int64_t position : {0, 4, 8}) {
     for_each_type([&]<class T>(T) {
@@ -179,7 +186,7 @@ TEST(PermuteWithEpGrad, ARankWithoutRowsHasZeroGradients) {
   }
 }
 
-// The page of this operator does not exclude empty tensors.
+// Cases B3, B13: the page of this operator does not exclude empty tensors.
 TEST(PermuteGrad, TakesEmptyTensors) {
   for_each_type([]<class T>(T) {
     for (const Case& shape : {Case{0, 3, 5}, Case{4, 3, 0}, Case{0, 1, 0}}) {
@@ -205,7 +212,7 @@ TEST(PermuteGrad, WithoutRowsIsZero) {
   EXPECT_EQ(floats(out), std::vector<float>(15, 0.0f));
 }
 
-// The page's example, with the rows it means: R of them.
+// The page's example, with the rows it means: R of them. Case I1: probabilities have gradients.
 TEST(PermuteWithEpGrad, GivesTheAnswersOfItsPage) {
   const Outputs out = run_rank({3, 2, 2}, {1, 5}, {9, 9, 2, 2, 1, 1, 3, 3, 2, 2, 9, 9},
                                {9, .2f, .5f, .4f, .4f, 9}, {2, 0, 4, 1, 5, 3});
@@ -242,7 +249,7 @@ void expect_sum(const std::vector<float>& rows, const std::vector<int32_t>& indi
   }
 }
 
-// Case H1: added one by one in bf16 the sum would stay 1.
+// Cases H1 and H9: added one by one in bf16 the sum would stay 1.
 TEST(PermuteGrad, SumsInFp32) {
   const float small = 0x1p-9f;
   expect_sum<bf16>({1, small, small, small, small, small, small, small}, {0, 1, 2, 3, 4, 5, 6, 7},

@@ -1,4 +1,4 @@
-// Strides, offsets and distances beyond 32 bits.
+// Strides, offsets and distances beyond 32 bits: cases G3, G4, A3, A7, A9, A13R.
 #include "moe_token_permute/test_layout.h"
 #include "moe_token_permute/test_session.h"
 
@@ -67,8 +67,8 @@ TEST(PermuteGrad, StreamsToAnyAlignment) {
   }
 }
 
-// Case A3: a row index times the hidden size leaves 32 bits. The buffer's pages are not backed by
-// memory until touched.
+// Cases A3 and A13R: a row index times the hidden size leaves 32 bits. The buffer's pages are not
+// backed by memory until touched.
 constexpr int64_t kManyRows = 304000;
 constexpr int64_t kHidden = 7168;
 
@@ -116,8 +116,9 @@ TEST(PermuteGrad, ReadsRowsBeyond32BitOffsets) {
   });
 }
 
+// Case A9: 32 unsigned bits do not hold the distances either.
 TEST(PermuteGrad, SpansDistancesBeyond32Bits) {
-  constexpr int64_t kFar = (int64_t{1} << 31) + 11;
+  constexpr int64_t kFar = (int64_t{1} << 32) + 11;
   const TestTensor grad(DType::kFloat16, {2, 3}, {{kFar, 5}, 0});
   const TestTensor indices(DType::kInt32, {4}, {{kFar / 2}, 0});
   const TestTensor out(DType::kFloat16, {4, 3}, {{kFar / 3, 1}, 2});
@@ -134,6 +135,7 @@ TEST(PermuteGrad, SpansDistancesBeyond32Bits) {
   });
 }
 
+// Case A7: nor those of the tensors beside the rows.
 TEST(PermuteWithEpGrad, SpansProbabilitiesBeyond32Bits) {
   constexpr int64_t kFar = (int64_t{1} << 30) + 7;
   const TestTensor grad(DType::kFloat32, {3, 1}, {{kFar, 1}, 0});

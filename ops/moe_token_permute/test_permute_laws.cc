@@ -2,16 +2,15 @@
 //
 // Cases of bug reports that concern sorting and copying and are elsewhere: D8, D9, D10, D11, D14,
 // E1, E2, E4, H6, L1, L2, L5 and the counts of C4, C5, C6, C7, C9, D2, D7 in test_index.cc; F1, F2,
-// F3, F6, F8, G2, G3, G4, H4 in test_permute.cc; C15R, E4, B17R, B18R also in
+// F3, F6, F8, G2, G3, G4, H4 in test_permute.cc; C15R, E4, A10R, B17R, B18R, M5R in
 // test_permute_refusals.cc; A2, A8, A12, B12, B14R, C10, C17, H5, H7, I5, J3, J6, J9, J10, L3 and
-// D38 in the tests of the routing map.
-// Not of these operators: A6, A7, A9, A10R, A13R, B1, B2, B6, B11, B13, B15R, C13R, D6R, E10, I1 to
-// I4, I6R to I11 (unpermute, gradients of their own tests, scale factors); B5, B7, B8 (aligned
-// groups, exchanges between ranks); C11, C12, C16 (experts have no bound here); D15, J1, J2, J7, J8
-// (no aligned layout); E6, E8, F7 (no limit on experts per rank, no specialised topk, one kind of
-// memory); G6R (inputs are compared in every test); H1 to H3, H8 to H16 (nothing is computed); K
-// but K6 (communication); L4 (probabilities have the tokens' type); M1 to M3R, M5R (contracts of
-// others; a range of 3 is refused in test_permute_refusals.cc).
+// D38 in the tests of the routing map; G6R in every test, which compares the inputs.
+// Not of these operators: A6, A13R, B1, B2, B6, B11, B13, B15R, C13R, D6R, E10, I1 to I4, I6R to
+// I11 (unpermutes, and gradients, which have their own tests); B5, B7, B8 (aligned groups,
+// exchanges between ranks); C11, C12, C16 (experts have no bound here); D15, J1, J2, J7, J8 (no
+// aligned layout); E6, E8, F7 (no limit on experts per rank, no specialised topk, one kind of
+// memory); H1 to H3, H8 to H16 (nothing is computed); K1 to K8 but K6 (communication); L4
+// (probabilities have the tokens' type); M1 to M3R (contracts of others).
 #include "moe_token_permute/test_permute_problem.h"
 #include "moe_token_permute/test_refused.h"
 
@@ -192,6 +191,14 @@ TEST(PermuteWithEp, WithoutProbabilitiesLeavesTheirOutputUntouched) {
   problem.expect_model("no probabilities");
 }
 
+double dot(const TestTensor& a, const TestTensor& b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.count(); ++i) {
+    sum += static_cast<double>(a.at<float>(i)) * static_cast<double>(b.at<float>(i));
+  }
+  return sum;
+}
+
 // <permute(x), g> = <x, gradient(g)>; small integers, so that every sum is exact.
 TEST(Permute, IsTheAdjointOfItsGradient) {
   for (const Range& range : {Range{0, 164}, Range{31, 120}}) {
@@ -213,19 +220,68 @@ TEST(Permute, IsTheAdjointOfItsGradient) {
     fill(backward.grad);
     backward.indices.write(forward.sorted_indices.read<int32_t>());
     run(backward);
-    const auto dot = [](const TestTensor& a, const TestTensor& b) {
-      double sum = 0;
-      for (int64_t i = 0; i < a.count(); ++i) {
-        sum += static_cast<double>(a.at<float>(i)) * static_cast<double>(b.at<float>(i));
-      }
-      return sum;
-    };
     EXPECT_EQ(dot(forward.permuted, backward.grad), dot(forward.tokens, backward.token_grad));
   }
 }
 
-// Cases A1, A3 and A4: distances beyond 32 bits in tokens, ids and outputs. Memory is backed where
-// it is touched.
+// The slope of objective() in each element of `input`, by a central difference of 1.
+template <class Objective>
+void expect_slopes(const Objective& objective, const TestTensor& input,
+                   const TestTensor& gradient) {
+  for (int64_t i = 0; i < input.count(); ++i) {
+    input.at<float>(i) += 1;
+    const double above = objective();
+    input.at<float>(i) -= 2;
+    const double below = objective();
+    input.at<float>(i) += 1;
+    EXPECT_EQ((above - below) / 2, static_cast<double>(gradient.at<float>(i))) << i;
+  }
+}
+
+void write_cycle(const TestTensor& tensor, int64_t step) {
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    tensor.at<float>(i) = static_cast<float>(i * step % 17 - 8);
+  }
+}
+
+// f(x, p) = <permute(x, p), (g, q)>. Exact: f is linear and all numbers are small integers.
+void expect_central_differences(const std::optional<Range>& range) {
+  PermuteCall call(Case{5, 3, 4});
+  call.dtype = DType::kFloat32;
+  call.range = range;
+  call.probs = range.has_value();
+  const PermuteProblem forward(call);
+  Call backward_call(call.shape);
+  backward_call.range = range;
+  backward_call.probs = call.probs;
+  const Problem<float> backward(backward_call);
+  write_cycle(forward.tokens, 3);
+  write_cycle(forward.probs, 5);
+  write_cycle(backward.grad, 7);
+  write_cycle(backward.probs_grad, 11);
+  run(forward);
+  backward.indices.write(forward.sorted_indices.read<int32_t>());
+  run(backward);
+  const auto objective = [&] {
+    run(forward);
+    const double rows = dot(forward.permuted, backward.grad);
+    return call.probs ? rows + dot(forward.permuted_probs, backward.probs_grad) : rows;
+  };
+  expect_slopes(objective, forward.tokens, backward.token_grad);
+  if (call.probs) expect_slopes(objective, forward.probs, backward.probs_out);
+}
+
+// Case I1.
+TEST(PermuteGrad, EqualsCentralDifferences) {
+  expect_central_differences({});
+}
+
+TEST(PermuteWithEpGrad, EqualsCentralDifferences) {
+  expect_central_differences(Range{3, 11});
+}
+
+// Cases A1, A3, A4, A7 and A9: distances beyond 32 bits in tokens, ids and outputs. Memory is
+// backed where it is touched.
 TEST(Permute, SpansDistancesBeyond32Bits) {
   static constexpr int64_t kFar = (int64_t{1} << 31) + 11;
   PermuteCall call(Case{3, 2, 3});

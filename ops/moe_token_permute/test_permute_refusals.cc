@@ -272,7 +272,7 @@ const PermuteRefusal kEpRefusals[] = {
      kInvalid,
      {"rangeOptional", "got 1"},
      [](A& a) { a.range = std::vector<int64_t>{2}; }},
-    {"range of 3",
+    {"range of 3 (case M5R)",
      kInvalid,
      {"rangeOptional", "got 3"},
      [](A& a) {
@@ -353,6 +353,22 @@ TEST(PermuteWithEp, AcceptsWhatIsUnusualButRight) {
   a.tokens.layout = Layout{{0, 0}, 9};
   a.permuted.layout = Layout{{1, 7}, 0};
   expect_accepted("repeated input, transposed output", a, &ep);
+}
+
+// Case A10R: sizes beyond 32 bits are told as they are. No row is in the workspace, only slots are.
+TEST(Permute, TellsWorkspacesBeyond32Bits) {
+  constexpr int64_t kTokens = (int64_t{1} << 22) - 1;
+  constexpr int64_t kSlots = kTokens * 512;
+  A a = base_arguments();
+  a.tokens.dims = {kTokens, 3};
+  a.indices.dims = {kTokens, 512};
+  a.permuted.dims = {kSlots, 3};
+  a.sorted_indices.dims = {kSlots};
+  Planned planned;
+  ASSERT_EQ(base(a, &planned.workspace_size, &planned.executor), ACL_SUCCESS);
+  EXPECT_GE(planned.workspace_size, uint64_t{2 * 4 * kSlots});
+  EXPECT_LT(planned.workspace_size, uint64_t{2 * 4 * kSlots + kSlots});
+  EXPECT_EQ(aclDestroyAclOpExecutor(planned.executor), ACL_SUCCESS);
 }
 
 TEST(Permute, AcceptsEmptyTensors) {

@@ -69,12 +69,12 @@ const Refusal kEpRefusals[] = {
 
     {"topk 0", kInvalid, {"numTopk", "512", "got 0"}, [](Arguments& a) { a.topk = 0; }},
     {"topk negative", kInvalid, {"numTopk", "got -1"}, [](Arguments& a) { a.topk = -1; }},
-    {"topk 513", kInvalid, {"numTopk", "got 513"}, [](Arguments& a) { a.topk = 513; }},
+    {"topk 513 (case E4)", kInvalid, {"numTopk", "got 513"}, [](Arguments& a) { a.topk = 513; }},
     {"range of 1",
      kInvalid,
      {"rangeOptional", "got 1"},
      [](Arguments& a) { a.range = std::vector<int64_t>{2}; }},
-    {"range of 3",
+    {"range of 3 (case M5R)",
      kInvalid,
      {"rangeOptional", "got 3"},
      [](Arguments& a) {
