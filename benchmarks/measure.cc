@@ -29,6 +29,14 @@ double seconds_of(Body body) {
   return elapsed.count();
 }
 
+template <class Body>
+double seconds_of_one(int repeats, Body body) {
+  return seconds_of([&] {
+           for (int i = 0; i < repeats; ++i) body();
+         }) /
+         repeats;
+}
+
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -55,26 +63,29 @@ int64_t added_memory(Body body) {
   return std::max<int64_t>(0, peak_memory() - before);
 }
 
-// Threads of another library may spin for a while after its last call.
+// Threads of a library may spin for a while after its last call. Before each side's turn, so that
+// both find all threads asleep.
 void let_others_sleep() {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 void time_rounds(const Entry& entry, Work& work, Baseline* baseline, Result& result) {
   std::vector<double> own, others;
-  const double once = seconds_of([&] { work.run(); });
-  const int repeats = once < kShortest ? static_cast<int>(kShortest / once) + 1 : 1;
+  const auto repeats_of = [](double once) {
+    return once < kShortest ? static_cast<int>(kShortest / once) + 1 : 1;
+  };
+  const int repeats = repeats_of(seconds_of([&] { work.run(); }));
+  const int baseline_repeats =
+      baseline == nullptr ? 0 : repeats_of(seconds_of([&] { baseline->run(); }));
   double spent = 0;
   for (int round = 0; spent < kPatience && (round < kRounds || spent < kSeconds); ++round) {
     spent += seconds_of([&] {
       result.roof = std::max(result.roof, roof_of(entry));
-      own.push_back(seconds_of([&] {
-                      for (int i = 0; i < repeats; ++i) work.run();
-                    }) /
-                    repeats);
-      if (baseline == nullptr) return;
-      others.push_back(seconds_of([&] { baseline->run(); }));
       let_others_sleep();
+      own.push_back(seconds_of_one(repeats, [&] { work.run(); }));
+      if (baseline == nullptr) return;
+      let_others_sleep();
+      others.push_back(seconds_of_one(baseline_repeats, [&] { baseline->run(); }));
     });
   }
   result.seconds = median(own) / entry.calls;
@@ -101,6 +112,10 @@ Result measure(const Entry& entry, aclrtStream stream) {
       baseline = work->make_baseline();
       if (baseline != nullptr) baseline->run();
     });
+    if (baseline != nullptr) {
+      result.baseline_peak_bytes =
+          std::max<int64_t>(0, result.baseline_peak_bytes - baseline->output_bytes());
+    }
     if (baseline != nullptr && !baseline->agrees()) result.error = "the baseline disagrees";
     let_others_sleep();
     if (result.error.empty()) time_rounds(entry, *work, baseline.get(), result);

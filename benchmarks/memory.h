@@ -5,8 +5,8 @@
 
 namespace npuless::bench {
 
-// What a new problem may take: free memory and reclaimable caches, within the control group's
-// limit.
+// What a new problem may take: free memory and reclaimable caches, within what the control group's
+// limit leaves, where its caches count as used.
 int64_t available_memory();
 
 // Highest resident size since reset_peak(). Where the kernel does not let a process reset it, since

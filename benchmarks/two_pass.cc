@@ -4,11 +4,31 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/half.h"
+#include "base/dtype.h"
 #include "base/parallel.h"
 
 namespace npuless::bench {
 namespace {
+
+// Own conversions: this file is compiled for the processor at hand, and the linker may take inline
+// functions from any file.
+inline float widened(float x) {
+  return x;
+}
+inline float widened(bf16 x) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(x.bits) << 16);
+}
+template <class T>
+T narrowed(float x);
+template <>
+inline float narrowed<float>(float x) {
+  return x;
+}
+template <>
+inline bf16 narrowed<bf16>(float x) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+  return {static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)};
+}
 
 constexpr int64_t kTokens = 16;  // handed to a thread at once
 
@@ -30,11 +50,16 @@ size_t row_bytes(const MoeShape& shape) {
 template <class T>
 void two_pass_permute(const MoeShape& s, const T* tokens, const int32_t* experts, T* permuted,
                       int32_t* rows) {
-  std::vector<int32_t> order(static_cast<size_t>(s.tokens * s.topk));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int32_t a, int32_t b) { return experts[a] < experts[b]; });
-  for (size_t i = 0; i < order.size(); ++i) rows[order[i]] = static_cast<int32_t>(i);
+  // A counting sort.
+  const auto count = static_cast<size_t>(s.tokens * s.topk);
+  std::vector<int32_t> order(count);
+  std::vector<int32_t> next(static_cast<size_t>(*std::max_element(experts, experts + count)) + 2);
+  for (size_t i = 0; i < count; ++i) ++next[static_cast<size_t>(experts[i]) + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  for (size_t i = 0; i < count; ++i) {
+    rows[i] = next[static_cast<size_t>(experts[i])]++;
+    order[static_cast<size_t>(rows[i])] = static_cast<int32_t>(i);
+  }
   const MoeShape slots{s.tokens * s.topk, 1, s.hidden};
   for_tokens(slots, [&](int64_t i) {
     const int64_t token = order[static_cast<size_t>(i)] / s.topk;
@@ -56,11 +81,11 @@ void two_pass_unpermute(const MoeShape& s, const T* permuted, const int32_t* row
       const T* row = gathered + slot * s.hidden;
       const float prob = probs == nullptr ? 1.0f : probs[slot];
       for (int64_t h = 0; h < s.hidden; ++h) {
-        sums[static_cast<size_t>(h)] += prob * widen(row[h]);
+        sums[static_cast<size_t>(h)] += prob * widened(row[h]);
       }
     }
     T* to = out + token * s.hidden;
-    for (int64_t h = 0; h < s.hidden; ++h) to[h] = narrow<T>(sums[static_cast<size_t>(h)]);
+    for (int64_t h = 0; h < s.hidden; ++h) to[h] = narrowed<T>(sums[static_cast<size_t>(h)]);
   });
 }
 
@@ -72,7 +97,7 @@ void two_pass_unpermute_grad(const MoeShape& s, const T* permuted, const T* grad
   for_tokens(slots, [&](int64_t slot) {
     const T* from = grad + slot / s.topk * s.hidden;
     T* to = permuted_grad + rows[slot] * s.hidden;
-    for (int64_t h = 0; h < s.hidden; ++h) to[h] = narrow<T>(probs[slot] * widen(from[h]));
+    for (int64_t h = 0; h < s.hidden; ++h) to[h] = narrowed<T>(probs[slot] * widened(from[h]));
   });
   for_tokens(slots, [&](int64_t slot) {
     const T* a = grad + slot / s.topk * s.hidden;
@@ -80,9 +105,9 @@ void two_pass_unpermute_grad(const MoeShape& s, const T* permuted, const T* grad
     float sums[16] = {};  // one sum could not be vectorised without reordering it
     int64_t h = 0;
     for (; h + 16 <= s.hidden; h += 16) {
-      for (int64_t i = 0; i < 16; ++i) sums[i] += widen(a[h + i]) * widen(b[h + i]);
+      for (int64_t i = 0; i < 16; ++i) sums[i] += widened(a[h + i]) * widened(b[h + i]);
     }
-    for (; h < s.hidden; ++h) sums[0] += widen(a[h]) * widen(b[h]);
+    for (; h < s.hidden; ++h) sums[0] += widened(a[h]) * widened(b[h]);
     probs_grad[slot] = std::accumulate(sums, sums + 16, 0.0f);
   });
 }
@@ -95,6 +120,5 @@ void two_pass_unpermute_grad(const MoeShape& s, const T* permuted, const T* grad
                                         const float*, T*, float*);
 NPULESS_TWO_PASS(float)
 NPULESS_TWO_PASS(bf16)
-NPULESS_TWO_PASS(f16)
 
 }  // namespace npuless::bench

@@ -1,6 +1,6 @@
 // The permutes the plain way: a pass that gathers rows into a buffer, a pass that sums them; each
 // on all threads, its loops left to the compiler's vectoriser for the processor at hand.
-// T: float, bf16 or f16; sums in fp32. Tensors are contiguous; rows[slot] is the permuted row of a
+// T: float or bf16; sums in fp32. Tensors are contiguous; rows[slot] is the permuted row of a
 // token's slot.
 #pragma once
 

@@ -25,11 +25,13 @@ DType type_inside(DType dtype) {
 // Elements handed to a thread at once.
 constexpr int64_t kPiece = int64_t{1} << 16;
 
+// On oneDNN's own threads: those of two libraries would get in each other's way.
 template <class Body>
 void for_pieces(int threads, int64_t count, Body body) {
-  parallel_for(threads, (count + kPiece - 1) / kPiece, [&](int64_t i, int) {
+#pragma omp parallel for num_threads(threads)
+  for (int64_t i = 0; i < (count + kPiece - 1) / kPiece; ++i) {
     body(i * kPiece, count < (i + 1) * kPiece ? count : (i + 1) * kPiece);
-  });
+  }
 }
 
 template <class T>
@@ -67,10 +69,11 @@ UnfusedLoss::UnfusedLoss(const LossProblem& p)
 
 template <class Body>
 void UnfusedLoss::for_rows(Body body) {
-  parallel_for(threads_, problem_.tokens, [&](int64_t token, int) {
+#pragma omp parallel for num_threads(threads_)
+  for (int64_t token = 0; token < problem_.tokens; ++token) {
     body(token, logits_.get() + token * problem_.vocab,
          grad_logits_.get() + token * problem_.vocab * dtype_size(inside_));
-  });
+  }
 }
 
 void UnfusedLoss::widen_operands() {

@@ -20,6 +20,8 @@ class Baseline {
   virtual void run() = 0;
   // Against the library's result, after both ran once.
   virtual bool agrees() const = 0;
+  // Of its memory, what the caller would have to give any implementation.
+  virtual int64_t output_bytes() const = 0;
 };
 
 // A problem in memory, ready to run.

@@ -1,7 +1,9 @@
 /* Part of acl_rt.h: streams.
  *
- * A stream executes what is queued on it in order, on its own worker. Streams run concurrently and
- * nothing orders them but events; the default stream is no exception. */
+ * A stream executes what is queued on it in order, on its own worker. A thread that synchronises
+ * without a timeout executes queued operators itself where the worker has not begun them, and an
+ * operator that moves less than 128 KiB on an idle stream executes in its phase 2. Streams run
+ * concurrently and nothing orders them but events; the default stream is no exception. */
 #ifndef NPULESS_ACL_ACL_RT_STREAM_H_
 #define NPULESS_ACL_ACL_RT_STREAM_H_
 

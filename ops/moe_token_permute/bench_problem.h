@@ -74,6 +74,9 @@ void add_entry(bench::Entries& entries, const char* what, const char* type, cons
                      5 * rows, false, threads,
                      [c](aclrtStream stream) { return std::make_unique<WORK<T>>(c, stream); }});
   entries.back().mix = WORK<T>::mix(c);
+  // Less than this stays in a cache.
+  constexpr double kSmall = 64e6;
+  if (entries.back().amount < kSmall) entries.back().roof = bench::Roof::kNone;
 }
 
 template <template <class> class WORK>

@@ -3,12 +3,15 @@
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
 
 #include <cfenv>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <vector>
+
+#include "base/signals.h"
 
 namespace npuless {
 namespace {
@@ -23,6 +26,21 @@ int default_threads() {
   }
   return tbb::this_task_arena::max_concurrency();
 }
+
+// Threads of the pool leave signals to the program's own threads, except those that report a fault
+// of the thread itself. A new thread has its creator's mask, and any client's may be that.
+class BlockSignals : public tbb::task_scheduler_observer {
+ public:
+  explicit BlockSignals(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) {
+    observe(true);
+  }
+  void on_scheduler_entry(bool is_worker) override {
+    static thread_local bool done = false;
+    if (!is_worker || done) return;
+    done = true;
+    block_signals();
+  }
+};
 
 // oneTBB creates at most one worker per processor unless told otherwise, and prints a warning when
 // an arena asks for more; so the limit is raised first and the arena sized to it. Arenas only grow,
@@ -46,6 +64,7 @@ class Pool {
     control_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
                                                      static_cast<size_t>(threads));
     arenas_.push_back(std::make_unique<tbb::task_arena>(threads));
+    observers_.push_back(std::make_unique<BlockSignals>(*arenas_.back()));
     arena_.store(arenas_.back().get(), std::memory_order_release);
     limit_ = threads;
   }
@@ -56,6 +75,7 @@ class Pool {
   int limit_ = 0;
   std::unique_ptr<tbb::global_control> control_;
   std::vector<std::unique_ptr<tbb::task_arena>> arenas_;
+  std::vector<std::unique_ptr<BlockSignals>> observers_;
 };
 
 // Never destroyed: stream workers may still run while static destructors do.

@@ -73,7 +73,8 @@ constexpr bool has_few_rows(int64_t rows) {
   return rows <= kRowBlock;
 }
 
-// Columns packed at once: kc of them fill a third of a small second-level cache.
+// Columns packed at once: kc of them are 180 KiB on AVX2 and 360 on AVX-512, which share a
+// second-level cache of 512 KiB, 1 MiB or more with the panels of A that stream past them.
 constexpr int64_t streamed_columns(const Engine& engine) {
   return 8 * engine.nr;
 }

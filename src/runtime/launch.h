@@ -11,10 +11,10 @@ namespace npuless::runtime {
 // destructor runs.
 inline constexpr size_t kMaxTaskPayload = 1536;
 
-// Runs on the stream's worker thread, or on a client's that synchronises with the stream and would
-// otherwise sleep. A failure becomes the stream's sticky error, with the
-// sentence that the task left in its thread's last-error slot, and is returned by the next
-// synchronising call.
+// Runs on the stream's worker thread, on that of a client that synchronises with the stream, or,
+// where it is brief and nothing is queued before it, on that of the client that launches it. A
+// failure becomes the stream's sticky error, with the sentence that the task left in its thread's
+// last-error slot, and is returned by the next synchronising call.
 using TaskFn = Status (*)(void* payload);
 
 // Queues `fn(copy of payload)` behind everything queued on `stream` so far and returns.

@@ -174,7 +174,7 @@ Status Stream::enqueue(const TaskKind& kind, Fill&& fill, uint64_t* position) {
     task->kind = kind;
     fill(static_cast<void*>(task->payload));
     commit_locked(task, position);
-    if (kind.brief) help_locked(lock, running());
+    if (kind.brief && queue_.front() == task) help_locked(lock, running());
     wake = wants_waking_locked();
   }
   if (wake) work_ready_.notify_one();

@@ -1,30 +1,22 @@
 // What a stream's worker thread does.
 #include <pthread.h>
 
-#include <csignal>
 #include <cstdio>
 #include <system_error>
 
 #include "base/guard.h"
 #include "base/parallel.h"
+#include "base/signals.h"
 #include "base/spin.h"
 #include "runtime/stream.h"
 
 namespace npuless::runtime {
 namespace {
 
-// Workers leave signals to the program's own threads, except those that report a fault of the
-// thread itself.
+// What a worker inherits: it leaves signals to the program's own threads.
 class BlockSignals {
  public:
-  BlockSignals() {
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
-      sigdelset(&blocked, fault);
-    }
-    pthread_sigmask(SIG_BLOCK, &blocked, &saved_);
-  }
+  BlockSignals() : saved_(block_signals()) {}
   ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
   BlockSignals(const BlockSignals&) = delete;
   BlockSignals& operator=(const BlockSignals&) = delete;
@@ -111,6 +103,7 @@ void Stream::run_task_locked(std::unique_lock<std::mutex>& lock) {
   const bool skip = !task->kind.always && skips_locked();
   lock.unlock();
   clear_last_error();
+  const ApiScope no_function(nullptr);  // a helping client's call is not what fails here
   const Status status = skip ? skipped() : run_task(*task);
   if (task->kind.destroy != nullptr) task->kind.destroy(task->payload);
   lock.lock();

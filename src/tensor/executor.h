@@ -23,7 +23,7 @@
 
 namespace npuless::tensor {
 
-// Executes a plan on the stream's worker. `workspace` has at least the planned bytes.
+// Executes a plan. `workspace` has at least the planned bytes.
 template <class Plan>
 using RunFn = Status (*)(const Plan& plan, void* workspace);
 
@@ -70,6 +70,17 @@ Status run_task(void* payload) {
   return reinterpret_cast<RunFn<Plan>>(header->run)(plan, header->workspace);
 }
 
+template <class Plan, class = void>
+struct MovesBytes : std::false_type {};
+template <class Plan>
+struct MovesBytes<Plan, std::void_t<decltype(Plan::kMovesBytes)>>
+    : std::bool_constant<Plan::kMovesBytes> {};
+
+template <class Plan>
+constexpr bool moves_bytes() {
+  return MovesBytes<Plan>::value;
+}
+
 }  // namespace detail
 
 // 161001 when either output pointer of phase 1 is null. Comes before every other check.
@@ -85,12 +96,16 @@ Status make_executor(const char* api, const Plan& plan, RunFn<Plan> run, int64_t
                      aclOpExecutor** executor) {
   static_assert(std::is_trivially_copyable_v<Plan> && sizeof(Plan) <= kMaxPlanBytes);
   static_assert(alignof(Plan) <= alignof(detail::TaskHeader) && N <= kMaxBindings);
-  const detail::ExecutorSpec spec{api, &detail::run_task<Plan>, &plan, sizeof(Plan),
-                                  reinterpret_cast<void (*)()>(run), bindings, static_cast<int>(N),
-                                  workspace_bytes, requires {Plan::kMovesBytes;
-}
-};  // namespace npuless::tensor
-return detail::make_executor(spec, workspace_size, executor);
+  const detail::ExecutorSpec spec{api,
+                                  &detail::run_task<Plan>,
+                                  &plan,
+                                  sizeof(Plan),
+                                  reinterpret_cast<void (*)()>(run),
+                                  bindings,
+                                  static_cast<int>(N),
+                                  workspace_bytes,
+                                  detail::moves_bytes<Plan>()};
+  return detail::make_executor(spec, workspace_size, executor);
 }
 
 // An executor whose phase 2 succeeds without doing anything (empty tensors): workspace 0.

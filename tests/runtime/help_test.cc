@@ -1,7 +1,11 @@
 // Who runs queued work: the stream's worker, or a client that would otherwise wait for it.
+#include <pthread.h>
+
 #include <cfenv>
+#include <csignal>
 #include <string>
 
+#include "base/parallel.h"
 #include "support.h"
 
 namespace npuless::runtime {
@@ -100,25 +104,84 @@ TEST_F(StreamTest, ClientsRunWorkInTheDefaultFloatingPointEnvironment) {
   EXPECT_EQ(rounding, FE_TONEAREST);
 }
 
+// Whoever starts the pool's threads, the program's signals are not theirs.
+TEST_F(StreamTest, PoolThreadsLeaveSignalsToTheProgram) {
+  const std::thread::id here = std::this_thread::get_id();
+  std::atomic<int> unblocked{0}, others{0};
+  const Body work = [&] {
+    parallel_for(4, 64, [&](int64_t, int) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      if (std::this_thread::get_id() == here) return;
+      sigset_t mask;
+      pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+      others.fetch_add(1);
+      if (sigismember(&mask, SIGUSR1) == 0 || sigismember(&mask, SIGSEGV) == 1) {
+        unblocked.fetch_add(1);
+      }
+    });
+    return Status();
+  };
+  const int threads = num_threads();
+  ASSERT_TRUE(set_num_threads(4).ok());
+  EXPECT_TRUE(queue_brief(stream, work).ok());
+  EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+  ASSERT_TRUE(set_num_threads(threads).ok());
+  EXPECT_GT(others.load(), 0);
+  EXPECT_EQ(unblocked.load(), 0);
+}
+
+// The launching thread runs nobody's work but its own brief one.
+TEST_F(StreamTest, BriefWorkDoesNotBringForwardWhatIsQueuedBeforeIt) {
+  const std::thread::id here = std::this_thread::get_id();
+  bool launching = false;
+  int taken_along = 0;
+  const Body work = [&] {
+    if (std::this_thread::get_id() == here && launching) ++taken_along;
+    return Status();
+  };
+  const Body nothing = [] { return Status(); };
+  for (int i = 0; i < 200; ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));  // the worker falls asleep
+    EXPECT_TRUE(queue(stream, work).ok());
+    launching = true;
+    EXPECT_TRUE(queue_brief(stream, nothing).ok());
+    launching = false;
+    EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+  }
+  EXPECT_EQ(taken_along, 0);
+}
+
 TEST_F(StreamTest, ManyClientsRunOneTaskAtATimeInOrder) {
   constexpr int kClients = 3, kTasks = 2000;
   aclrtContext context = nullptr;
   ASSERT_EQ(aclrtGetCurrentContext(&context), 0);
   std::atomic<int> inside{0};
-  int done = 0, overlaps = 0;  // written by one task at a time, or the test fails
-  const Body body = [&] {
-    if (inside.fetch_add(1) != 0) ++overlaps;
-    ++done;
-    inside.fetch_sub(1);
-    return Status();
+  int overlaps = 0, disorder = 0;  // written by one task at a time, or the test fails
+  int done[kClients] = {};
+  struct Numbered {
+    Body body;
+    int number;
   };
+  std::vector<Numbered> tasks[kClients];
+  for (int c = 0; c < kClients; ++c) {
+    for (int i = 0; i < kTasks; ++i) {
+      tasks[c].push_back({[&, c, i] {
+                            if (inside.fetch_add(1) != 0) ++overlaps;
+                            if (done[c]++ != i) ++disorder;
+                            inside.fetch_sub(1);
+                            return Status();
+                          },
+                          i});
+    }
+  }
   std::vector<std::thread> clients;
   for (int c = 0; c < kClients; ++c) {
     clients.emplace_back([&, c] {
       EXPECT_EQ(aclrtSetCurrentContext(context), 0);
-      for (int i = 0; i < kTasks; ++i) {
-        EXPECT_TRUE((i % 3 == c ? queue_brief(stream, body) : queue(stream, body)).ok());
-        if (i % 5 == c) {
+      for (const Numbered& task : tasks[c]) {
+        const bool brief = task.number % 3 == c;
+        EXPECT_TRUE((brief ? queue_brief(stream, task.body) : queue(stream, task.body)).ok());
+        if (task.number % 5 == c) {
           EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
         }
       }
@@ -126,8 +189,9 @@ TEST_F(StreamTest, ManyClientsRunOneTaskAtATimeInOrder) {
   }
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
-  EXPECT_EQ(done, kClients * kTasks);
+  for (const int count : done) EXPECT_EQ(count, kTasks);
   EXPECT_EQ(overlaps, 0);
+  EXPECT_EQ(disorder, 0);
 }
 
 }  // namespace
