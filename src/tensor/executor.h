@@ -76,11 +76,6 @@ template <class Plan>
 struct MovesBytes<Plan, std::void_t<decltype(Plan::kMovesBytes)>>
     : std::bool_constant<Plan::kMovesBytes> {};
 
-template <class Plan>
-constexpr bool moves_bytes() {
-  return MovesBytes<Plan>::value;
-}
-
 }  // namespace detail
 
 // 161001 when either output pointer of phase 1 is null. Comes before every other check.
@@ -104,7 +99,7 @@ Status make_executor(const char* api, const Plan& plan, RunFn<Plan> run, int64_t
                                   bindings,
                                   static_cast<int>(N),
                                   workspace_bytes,
-                                  detail::moves_bytes<Plan>()};
+                                  detail::MovesBytes<Plan>::value};
   return detail::make_executor(spec, workspace_size, executor);
 }
 

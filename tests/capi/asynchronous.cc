@@ -64,6 +64,20 @@ void run(aclrtStream compute, aclrtStream copy) {
   CHECK_OK(aclrtFreeHost(out));
 }
 
+// An operator that moves little has run when phase 2 returns, if the stream was idle.
+void run_at_launch(aclrtStream stream) {
+  client::PermuteGradProblem problem;
+  client::Planned planned;
+  CHECK_OK(problem.plan(&planned));
+  const client::DeviceBytes workspace(static_cast<size_t>(planned.size));
+  CHECK_OK(aclrtSynchronizeStream(stream));
+  CHECK_OK(aclnnMoeTokenPermuteWithEpGrad(workspace.get(), planned.size, planned.executor, stream));
+  aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+  CHECK_OK(aclrtStreamQuery(stream, &status));
+  CHECK(status == ACL_STREAM_STATUS_COMPLETE);
+  problem.check_result();
+}
+
 }  // namespace
 
 int main() {
@@ -71,6 +85,7 @@ int main() {
   aclrtStream copy = nullptr;
   CHECK_OK(aclrtCreateStream(&copy));
   for (int i = 0; i < 20; ++i) run(session.stream, copy);
+  for (int i = 0; i < 20; ++i) run_at_launch(session.stream);
   CHECK_OK(aclrtDestroyStream(copy));
   return client::result();
 }

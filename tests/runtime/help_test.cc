@@ -11,11 +11,7 @@
 namespace npuless::runtime {
 namespace {
 
-Status queue_brief(aclrtStream stream, const Body& body) {
-  const Body* pointer = &body;
-  const TaskFn run = [](void* payload) { return (**static_cast<const Body**>(payload))(); };
-  return launch(stream, run, &pointer, sizeof(pointer), true);
-}
+constexpr bool kBrief = true;
 
 void wait_for(const std::atomic<bool>& flag) {
   while (!flag.load()) std::this_thread::yield();
@@ -37,7 +33,7 @@ TEST_F(StreamTest, BriefWorkRunsOnTheLaunchingThread) {
     runner = std::this_thread::get_id();
     return Status();
   };
-  EXPECT_TRUE(queue_brief(stream, body).ok());
+  EXPECT_TRUE(queue(stream, body, kBrief).ok());
   EXPECT_EQ(runner, std::this_thread::get_id());
   EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
 }
@@ -56,7 +52,7 @@ TEST_F(StreamTest, BriefWorkWaitsForItsTurn) {
   gate.hold(stream);
   gate.await_arrival();
   EXPECT_TRUE(queue(stream, first).ok());
-  EXPECT_TRUE(queue_brief(stream, second).ok());
+  EXPECT_TRUE(queue(stream, second, kBrief).ok());
   aclrtStreamStatus status = ACL_STREAM_STATUS_COMPLETE;
   EXPECT_EQ(aclrtStreamQuery(stream, &status), 0);
   EXPECT_EQ(status, ACL_STREAM_STATUS_NOT_READY);
@@ -69,13 +65,31 @@ TEST_F(StreamTest, AFailureOfBriefWorkWaitsForSynchronize) {
   const Body failing = [] { return fail(507015, "the brief thing broke"); };
   aclGetRecentErrMsg();
   aclrtGetLastError(ACL_RT_THREAD_LEVEL);
-  EXPECT_TRUE(queue_brief(stream, failing).ok());
+  EXPECT_TRUE(queue(stream, failing, kBrief).ok());
   EXPECT_EQ(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 0);
   EXPECT_EQ(aclGetRecentErrMsg(), nullptr);
   EXPECT_EQ(aclrtSynchronizeStream(stream), 507015);
   const char* text = aclGetRecentErrMsg();
   ASSERT_NE(text, nullptr);
   EXPECT_NE(std::string(text).find("the brief thing broke"), std::string::npos);
+}
+
+// A worker that sleeps takes longer to wake than the client to come; now and then the client is
+// interrupted.
+TEST_F(StreamTest, AClientTakesOverWhatASleepingWorkerHasNotBegun) {
+  std::thread::id runner;
+  const Body body = [&] {
+    runner = std::this_thread::get_id();
+    return Status();
+  };
+  int taken_over = 0;
+  for (int i = 0; i < 50; ++i) {
+    std::this_thread::sleep_for(milliseconds(2));
+    EXPECT_TRUE(queue(stream, body).ok());
+    EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
+    if (runner == std::this_thread::get_id()) ++taken_over;
+  }
+  EXPECT_GT(taken_over, 0);
 }
 
 TEST_F(StreamTest, AClientWithADeadlineLeavesWorkToTheWorker) {
@@ -98,7 +112,7 @@ TEST_F(StreamTest, ClientsRunWorkInTheDefaultFloatingPointEnvironment) {
     return Status();
   };
   std::fesetround(FE_UPWARD);
-  EXPECT_TRUE(queue_brief(stream, body).ok());
+  EXPECT_TRUE(queue(stream, body, kBrief).ok());
   EXPECT_EQ(std::fegetround(), FE_UPWARD);
   std::fesetround(FE_TONEAREST);
   EXPECT_EQ(rounding, FE_TONEAREST);
@@ -123,7 +137,7 @@ TEST_F(StreamTest, PoolThreadsLeaveSignalsToTheProgram) {
   };
   const int threads = num_threads();
   ASSERT_TRUE(set_num_threads(4).ok());
-  EXPECT_TRUE(queue_brief(stream, work).ok());
+  EXPECT_TRUE(queue(stream, work, kBrief).ok());
   EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
   ASSERT_TRUE(set_num_threads(threads).ok());
   EXPECT_GT(others.load(), 0);
@@ -144,7 +158,7 @@ TEST_F(StreamTest, BriefWorkDoesNotBringForwardWhatIsQueuedBeforeIt) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));  // the worker falls asleep
     EXPECT_TRUE(queue(stream, work).ok());
     launching = true;
-    EXPECT_TRUE(queue_brief(stream, nothing).ok());
+    EXPECT_TRUE(queue(stream, nothing, kBrief).ok());
     launching = false;
     EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
   }
@@ -180,7 +194,7 @@ TEST_F(StreamTest, ManyClientsRunOneTaskAtATimeInOrder) {
       EXPECT_EQ(aclrtSetCurrentContext(context), 0);
       for (const Numbered& task : tasks[c]) {
         const bool brief = task.number % 3 == c;
-        EXPECT_TRUE((brief ? queue_brief(stream, task.body) : queue(stream, task.body)).ok());
+        EXPECT_TRUE(queue(stream, task.body, brief).ok());
         if (task.number % 5 == c) {
           EXPECT_EQ(aclrtSynchronizeStream(stream), 0);
         }

@@ -62,10 +62,10 @@ inline void check_rows(const std::vector<Row>& rows) {
 
 // Queues a function of the test; the object must outlive its run.
 using Body = std::function<Status()>;
-inline Status queue(aclrtStream stream, const Body& body) {
+inline Status queue(aclrtStream stream, const Body& body, bool brief = false) {
   const Body* pointer = &body;
   const TaskFn run = [](void* payload) { return (**static_cast<const Body**>(payload))(); };
-  return launch(stream, run, &pointer, sizeof(pointer));
+  return launch(stream, run, &pointer, sizeof(pointer), brief);
 }
 
 // Runs `body` on a thread that has no context of its own.
