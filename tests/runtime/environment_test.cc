@@ -139,7 +139,7 @@ TEST(Environment, FinalizeWithoutInit) {
 }
 
 TEST(Environment, Versions) {
-  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "npuless_root";
+  const std::filesystem::path root = temporary_path("root");
   const std::filesystem::path info = root / "share" / "info" / "runtime";
   std::filesystem::create_directories(info);
   const std::string home = "ASCEND_HOME_PATH='" + root.string() + "'";

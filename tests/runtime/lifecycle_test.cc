@@ -11,7 +11,7 @@ namespace {
 class Config {
  public:
   explicit Config(const std::string& text)
-      : path_(testing::TempDir() + "npuless_config_" + std::to_string(number++)) {
+      : path_(temporary_path("config_" + std::to_string(number++))) {
     std::ofstream(path_) << text;
   }
   ~Config() { std::remove(path_.c_str()); }

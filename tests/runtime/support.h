@@ -2,11 +2,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,6 +20,11 @@
 namespace npuless::runtime {
 
 using std::chrono::milliseconds;
+
+// A path that no other process uses: tests run side by side, each in a process.
+inline std::string temporary_path(const std::string& name) {
+  return testing::TempDir() + "npuless_" + std::to_string(getpid()) + "_" + name;
+}
 
 // Sets device 0 for one test.
 class DeviceTest : public testing::Test {
