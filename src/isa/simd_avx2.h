@@ -153,37 +153,6 @@ inline void store_partial(T* p, F32 x, int count) {
   copy_lanes(p, lanes, count);
 }
 
-// Two vectors of neighbouring elements, in whatever order of lanes converts fastest.
-struct Pair {
-  F32 first;
-  F32 second;
-};
-
-template <class T>
-inline Pair load_pair(const T* p) {
-  return {load(p), load(p + kLanes)};
-}
-
-template <class T>
-inline void store_pair(T* p, Pair x) {
-  store(p, x.first);
-  store(p + kLanes, x.second);
-}
-
-inline Pair load_pair(const bf16* p) {
-  const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-  return {_mm256_castsi256_ps(_mm256_slli_epi32(x, 16)),
-          _mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32(-0x10000)))};
-}
-
-inline __m256i narrow_bf16(Pair x) {
-  return _mm256_blend_epi16(_mm256_srli_epi32(round_bf16(x.first), 16), round_bf16(x.second), 0xAA);
-}
-
-inline void store_pair(bf16* p, Pair x) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrow_bf16(x));
-}
-
 inline void prefetch(const void* p) {
   _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }
@@ -200,18 +169,44 @@ inline void stream(f16* p, F32 x) {
   _mm_stream_si128(reinterpret_cast<__m128i*>(p), narrow_f16(x));
 }
 
-template <class T>
-inline void stream_pair(T* p, Pair x) {
-  stream(p, x.first);
-  stream(p + kLanes, x.second);
+inline void stream_fence() {
+  _mm_sfence();
+}
+
+#include "isa/pair.inl"
+
+inline Pair load_pair(const bf16* p) {
+  const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(x, 16)),
+          _mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32(-0x10000)))};
+}
+
+// For NaN, whose carry must not reach the sign.
+[[gnu::noinline, gnu::cold]] static __m256i narrow_bf16_lanes(Pair x) {
+  return _mm256_blend_epi16(_mm256_srli_epi32(round_bf16(x.first), 16), round_bf16(x.second), 0xAA);
+}
+
+// Both halves of every lane at once: `kept` and `cut` hold the upper and lower 16 bits of all
+// elements in order, and the average's top bit is the carry of cut + 0x7FFF + (kept's last bit).
+inline __m256i narrow_bf16(Pair x) {
+  const __m256i even = _mm256_castps_si256(x.first);
+  const __m256i odd = _mm256_castps_si256(x.second);
+  const __m256i kept = _mm256_blend_epi16(_mm256_srli_epi32(even, 16), odd, 0xAA);
+  const __m256i cut = _mm256_blend_epi16(even, _mm256_slli_epi32(odd, 16), 0xAA);
+  const __m256i last_bit = _mm256_and_si256(kept, _mm256_set1_epi16(1));
+  const __m256i half = _mm256_or_si256(last_bit, _mm256_set1_epi16(0x7FFE));
+  const __m256i carry = _mm256_srli_epi16(_mm256_avg_epu16(cut, half), 15);
+  const F32 has_nan = _mm256_cmp_ps(x.first, x.second, _CMP_UNORD_Q);
+  if (__builtin_expect(_mm256_movemask_ps(has_nan) != 0, 0)) return narrow_bf16_lanes(x);
+  return _mm256_add_epi16(kept, carry);
+}
+
+inline void store_pair(bf16* p, Pair x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrow_bf16(x));
 }
 
 inline void stream_pair(bf16* p, Pair x) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(p), narrow_bf16(x));
-}
-
-inline void stream_fence() {
-  _mm_sfence();
 }
 
 }  // namespace

@@ -153,38 +153,6 @@ inline void store_partial(f16* p, F32 x, int count) {
   _mm256_mask_storeu_epi16(p, first_lanes(count), narrow_f16(x));
 }
 
-// Two vectors of neighbouring elements, in whatever order of lanes converts fastest.
-struct Pair {
-  F32 first;
-  F32 second;
-};
-
-template <class T>
-inline Pair load_pair(const T* p) {
-  return {load(p), load(p + kLanes)};
-}
-
-template <class T>
-inline void store_pair(T* p, Pair x) {
-  store(p, x.first);
-  store(p + kLanes, x.second);
-}
-
-inline Pair load_pair(const bf16* p) {
-  const __m512i x = _mm512_loadu_si512(p);
-  return {_mm512_castsi512_ps(_mm512_slli_epi32(x, 16)),
-          _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(-0x10000)))};
-}
-
-inline __m512i narrow_bf16(Pair x) {
-  return _mm512_or_si512(_mm512_srli_epi32(round_bf16(x.first), 16),
-                         _mm512_and_si512(round_bf16(x.second), _mm512_set1_epi32(-0x10000)));
-}
-
-inline void store_pair(bf16* p, Pair x) {
-  _mm512_storeu_si512(p, narrow_bf16(x));
-}
-
 inline void prefetch(const void* p) {
   _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }
@@ -201,18 +169,46 @@ inline void stream(f16* p, F32 x) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(p), narrow_f16(x));
 }
 
-template <class T>
-inline void stream_pair(T* p, Pair x) {
-  stream(p, x.first);
-  stream(p + kLanes, x.second);
+inline void stream_fence() {
+  _mm_sfence();
+}
+
+#include "isa/pair.inl"
+
+inline Pair load_pair(const bf16* p) {
+  const __m512i x = _mm512_loadu_si512(p);
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(x, 16)),
+          _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(-0x10000)))};
+}
+
+// For NaN, whose carry must not reach the sign.
+[[gnu::noinline, gnu::cold]] static __m512i narrow_bf16_lanes(Pair x) {
+  return _mm512_or_si512(_mm512_srli_epi32(round_bf16(x.first), 16),
+                         _mm512_and_si512(round_bf16(x.second), _mm512_set1_epi32(-0x10000)));
+}
+
+// Both halves of every lane at once: `kept` and `cut` hold the upper and lower 16 bits of all
+// elements in order, and the average's top bit is the carry of cut + 0x7FFF + (kept's last bit).
+inline __m512i narrow_bf16(Pair x) {
+  constexpr __mmask32 kOdd = 0xAAAAAAAA;
+  const __m512i even = _mm512_castps_si512(x.first);
+  const __m512i odd = _mm512_castps_si512(x.second);
+  const __m512i kept = _mm512_mask_blend_epi16(kOdd, _mm512_srli_epi32(even, 16), odd);
+  const __m512i cut = _mm512_mask_blend_epi16(kOdd, even, _mm512_slli_epi32(odd, 16));
+  const __m512i last_bit = _mm512_and_si512(kept, _mm512_set1_epi16(1));
+  const __m512i half = _mm512_or_si512(last_bit, _mm512_set1_epi16(0x7FFE));
+  const __m512i carry = _mm512_srli_epi16(_mm512_avg_epu16(cut, half), 15);
+  const __mmask16 has_nan = _mm512_cmp_ps_mask(x.first, x.second, _CMP_UNORD_Q);
+  if (__builtin_expect(has_nan != 0, 0)) return narrow_bf16_lanes(x);
+  return _mm512_add_epi16(kept, carry);
+}
+
+inline void store_pair(bf16* p, Pair x) {
+  _mm512_storeu_si512(p, narrow_bf16(x));
 }
 
 inline void stream_pair(bf16* p, Pair x) {
   _mm512_stream_ps(reinterpret_cast<float*>(p), _mm512_castsi512_ps(narrow_bf16(x)));
-}
-
-inline void stream_fence() {
-  _mm_sfence();
 }
 
 }  // namespace

@@ -213,38 +213,6 @@ inline void store_partial(T* p, F32 x, int count) {
   copy_lanes(p, lanes, count);
 }
 
-// Two vectors of neighbouring elements, in whatever order of lanes converts fastest.
-struct Pair {
-  F32 first;
-  F32 second;
-};
-
-template <class T>
-inline Pair load_pair(const T* p) {
-  return {load(p), load(p + kLanes)};
-}
-
-template <class T>
-inline void store_pair(T* p, Pair x) {
-  store(p, x.first);
-  store(p + kLanes, x.second);
-}
-
-inline Pair load_pair(const bf16* p) {
-  U32 x;
-  __builtin_memcpy(&x, p, sizeof x);
-  return {float_of(x << 16), float_of(x & 0xFFFF0000u)};
-}
-
-inline U32 narrow_bf16(Pair x) {
-  return (round_bf16(x.first) >> 16) | (round_bf16(x.second) & 0xFFFF0000u);
-}
-
-inline void store_pair(bf16* p, Pair x) {
-  const U32 narrowed = narrow_bf16(x);
-  __builtin_memcpy(p, &narrowed, sizeof narrowed);
-}
-
 inline void prefetch(const void* p) {
   __builtin_prefetch(p);
 }
@@ -264,16 +232,6 @@ inline void stream(T* p, F32 x) {
   _mm_stream_si64(reinterpret_cast<long long*>(p), static_cast<long long>(bits));
 }
 
-template <class T>
-inline void stream_pair(T* p, Pair x) {
-  stream(p, x.first);
-  stream(p + kLanes, x.second);
-}
-
-inline void stream_pair(bf16* p, Pair x) {
-  _mm_stream_si128(reinterpret_cast<__m128i*>(p), __builtin_bit_cast(__m128i, narrow_bf16(x)));
-}
-
 inline void stream_fence() {
   _mm_sfence();
 }
@@ -285,14 +243,34 @@ inline void stream(T* p, F32 x) {
   store(p, x);
 }
 
-template <class T>
-inline void stream_pair(T* p, Pair x) {
-  store_pair(p, x);
-}
-
 inline void stream_fence() {}
 
 #endif
+
+#include "isa/pair.inl"
+
+inline Pair load_pair(const bf16* p) {
+  U32 x;
+  __builtin_memcpy(&x, p, sizeof x);
+  return {float_of(x << 16), float_of(x & 0xFFFF0000u)};
+}
+
+inline U32 narrow_bf16(Pair x) {
+  return (round_bf16(x.first) >> 16) | (round_bf16(x.second) & 0xFFFF0000u);
+}
+
+inline void store_pair(bf16* p, Pair x) {
+  const U32 narrowed = narrow_bf16(x);
+  __builtin_memcpy(p, &narrowed, sizeof narrowed);
+}
+
+inline void stream_pair(bf16* p, Pair x) {
+#if defined(__SSE2__)
+  _mm_stream_si128(reinterpret_cast<__m128i*>(p), __builtin_bit_cast(__m128i, narrow_bf16(x)));
+#else
+  store_pair(p, x);
+#endif
+}
 
 }  // namespace
 }  // namespace npuless::portable
