@@ -90,60 +90,83 @@ inline void scale_row(const RowSum& sum, Addends<T, true>& addend, T* out) {
   }
 }
 
+// Lines between a load and the fetch that precedes it: memory answers in some 100 ns, in which the
+// loop below gets through about 30 lines.
+constexpr int64_t kSpreadAheadBytes = 32 * kLineBytes;
+
+// A slot's row, and the next slot's row or null: the fetches of this row's end go to its start,
+// which the hardware prefetchers cannot guess.
+template <class T>
+struct RowPair {
+  const T* x;
+  const T* next;
+};
+
+template <bool STREAM, class T>
+inline void dot_and_scale_block(const T* x, const T* grad, F32 weight, Pair (&sums)[kDotPairs],
+                                T* out) {
+  for (int p = 0; p < kDotPairs; ++p) {
+    const int64_t at = p * 2 * kLanes;
+    const Pair a = load_pair(x + at);
+    const Pair g = load_pair(grad + at);
+    sums[p].first = add(sums[p].first, mul(a.first, g.first));
+    sums[p].second = add(sums[p].second, mul(a.second, g.second));
+    const Pair scaled = {mul(weight, g.first), mul(weight, g.second)};
+    if constexpr (STREAM) {
+      stream_pair(out + at, scaled);
+    } else {
+      store_pair(out + at, scaled);
+    }
+  }
+}
+
 // Both at once where columns adjoin, so that loads and stores keep memory busy together. Streams
 // to whole lines, from the first column on.
 template <bool STREAM, class T>
-inline float dot_and_scale_row(const T* x, const T* grad, int64_t cols, Addends<T, true>& addend,
-                               T* out) {
+inline float dot_and_scale_row(const RowPair<T>& rows, const T* grad, int64_t cols,
+                               Addends<T, true>& addend, T* out) {
+  constexpr int64_t kAheadColumns = kSpreadAheadBytes / static_cast<int64_t>(sizeof(T));
+  constexpr int64_t kBlockBytes = kDotLanes * static_cast<int64_t>(sizeof(T));
   const F32 weight = broadcast(addend.weights[0]);
-  Pair lanes[kDotPairs];
-  for (Pair& pair : lanes) pair = {zero(), zero()};
+  Pair sums[kDotPairs];
+  for (Pair& pair : sums) pair = {zero(), zero()};
+  const int64_t ahead = cols < kAheadColumns ? cols : kAheadColumns;
   int64_t column = 0;
+  for (; column + kDotLanes <= cols - ahead; column += kDotLanes) {
+    prefetch_bytes(rows.x + column + ahead, kBlockBytes);
+    dot_and_scale_block<STREAM>(rows.x + column, grad + column, weight, sums, out + column);
+  }
+  const T* next = (rows.next != nullptr ? rows.next : rows.x) - column;
   for (; column + kDotLanes <= cols; column += kDotLanes) {
-    prefetch_bytes(x + column + kAhead<T>, kDotLanes * static_cast<int64_t>(sizeof(T)));
-    for (int p = 0; p < kDotPairs; ++p) {
-      const int64_t at = column + p * 2 * kLanes;
-      const Pair a = load_pair(x + at);
-      const Pair g = load_pair(grad + at);
-      lanes[p].first = add(lanes[p].first, mul(a.first, g.first));
-      lanes[p].second = add(lanes[p].second, mul(a.second, g.second));
-      const Pair scaled = {mul(weight, g.first), mul(weight, g.second)};
-      if constexpr (STREAM) {
-        stream_pair(out + at, scaled);
-      } else {
-        store_pair(out + at, scaled);
-      }
-    }
+    prefetch_bytes(next + column, kBlockBytes);
+    dot_and_scale_block<STREAM>(rows.x + column, grad + column, weight, sums, out + column);
   }
   sum_ragged(addend, column, cols, out);
-  add_rest(x + column, 1, grad + column, 1, static_cast<int>(cols - column), lanes);
-  return sum_lanes<T>(lanes);
-}
-
-// Fetches the rows that the next slots read, whose place the hardware prefetchers cannot guess.
-template <class T>
-inline void prefetch_row(const Slots& slots, const Spread& spread, int64_t slot) {
-  const int64_t row = row_of(slots, slot);
-  if (row < 0) return;
-  const T* address = static_cast<const T*>(spread.rows.data) + row * spread.rows.row_stride;
-  prefetch_bytes(address, kAheadBytes);
+  add_rest(rows.x + column, 1, grad + column, 1, static_cast<int>(cols - column), sums);
+  return sum_lanes<T>(sums);
 }
 
 // The dot product of a slot whose row `out` is written unless it is null.
 template <class T>
-inline float spread_row(const Spread& spread, const RowSum& scaled, const T* x,
+inline float spread_row(const Spread& spread, const RowSum& scaled, const RowPair<T>& rows,
                         Addends<T, true>& addend, T* out) {
   const T* grad = addend.rows[0];
   const bool adjoin = columns_adjoin(spread.rows, spread.out, spread.cols) &&
                       columns_adjoin(spread.grad, spread.out, spread.cols);
   if (out != nullptr && adjoin && !spread.stream) {
-    return dot_and_scale_row<false>(x, grad, spread.cols, addend, out);
+    return dot_and_scale_row<false>(rows, grad, spread.cols, addend, out);
   }
   if (out != nullptr && adjoin && columns_to_line(out, spread.cols) == 0) {
-    return dot_and_scale_row<true>(x, grad, spread.cols, addend, out);
+    return dot_and_scale_row<true>(rows, grad, spread.cols, addend, out);
   }
   if (out != nullptr) scale_row(scaled, addend, out);
-  return dot_row(x, spread.rows.col_stride, grad, spread.grad.col_stride, spread.cols);
+  return dot_row(rows.x, spread.rows.col_stride, grad, spread.grad.col_stride, spread.cols);
+}
+
+// The first slot in [slot, last) that has a row, else `last`.
+inline int64_t find_slot(const Slots& slots, int64_t slot, int64_t last) {
+  while (slot < last && row_of(slots, slot) < 0) ++slot;
+  return slot;
 }
 
 template <class T>
@@ -151,21 +174,24 @@ void spread_rows(const Slots& slots, const Spread& spread, int64_t begin, int64_
   const RowSum scaled{spread.grad, spread.out, spread.cols, spread.stream};
   const int64_t first = begin * slots.topk;
   const int64_t last = end * slots.topk;
+  const auto row_at = [&](int64_t row) {
+    return static_cast<const T*>(spread.rows.data) + row * spread.rows.row_stride;
+  };
+  for (int64_t slot = first; slot < last; ++slot) spread.dots[slot - first] = 0.0f;
   Addends<T, true> addend;
   addend.count = 1;
   addend.start = -0.0f;
-  for (int64_t slot = first; slot < last; ++slot) {
-    if (slot + 1 < last) prefetch_row<T>(slots, spread, slot + 1);
+  int64_t next = 0;
+  for (int64_t slot = find_slot(slots, first, last); slot < last; slot = next) {
+    next = find_slot(slots, slot + 1, last);
     const int64_t row = row_of(slots, slot);
-    spread.dots[slot - first] = 0.0f;
-    if (row < 0) continue;
     const bool writes = spread.writers == nullptr || spread.writers[row] == slot;
     addend.weights[0] = spread.weights[slot - first];
     addend.rows[0] =
         static_cast<const T*>(spread.grad.data) + slot / slots.topk * spread.grad.row_stride;
     T* out = static_cast<T*>(spread.out.data) + row * spread.out.row_stride;
-    const T* x = static_cast<const T*>(spread.rows.data) + row * spread.rows.row_stride;
-    spread.dots[slot - first] = spread_row(spread, scaled, x, addend, writes ? out : nullptr);
+    const RowPair<T> rows{row_at(row), next < last ? row_at(row_of(slots, next)) : nullptr};
+    spread.dots[slot - first] = spread_row(spread, scaled, rows, addend, writes ? out : nullptr);
   }
   if (spread.stream) stream_fence();
 }
