@@ -13,7 +13,8 @@
 namespace npuless::linear_cross_entropy {
 namespace {
 
-constexpr int kThreads[] = {1, 2, 3, 7};
+using Threads = std::vector<int>;
+const Threads kThreads = {1, 2, 3, 7};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class MaxSum : public ::testing::Test {
@@ -33,7 +34,7 @@ std::vector<std::vector<unsigned char>> bytes_of(ForwardProblem& p) {
   return all;
 }
 
-void check(const Case& c, const ForwardOptions& o) {
+void check(const Case& c, const ForwardOptions& o, const Threads& counts = kThreads) {
   SCOPED_TRACE(std::to_string(c.tokens) + "x" + std::to_string(c.hidden) + "x" +
                std::to_string(c.vocab) + " " + dtype_name(o.dtype));
   ForwardProblem p(c, o);
@@ -42,7 +43,7 @@ void check(const Case& c, const ForwardOptions& o) {
     SCOPED_TRACE(isa::level_name(level));
     ASSERT_TRUE(isa::set_level(level).ok());
     std::vector<std::vector<unsigned char>> first;
-    for (const int threads : kThreads) {
+    for (const int threads : counts) {
       ASSERT_TRUE(set_num_threads(threads).ok());
       ASSERT_NO_FATAL_FAILURE(p.run());
       if (first.empty()) {
@@ -55,6 +56,11 @@ void check(const Case& c, const ForwardOptions& o) {
 }
 
 constexpr Case kTiny[] = {{1, 1, 1}, {3, 2, 7}, {9, 0, 5}, {7, 5, 2}};
+
+// More threads than pieces of a panel: panels grow. Few tokens and past two blocks of them.
+TEST_F(MaxSum, ManyThreads) {
+  for (const Case& c : {Case{3, 17, 4001}, Case{257, 5, 4001}}) check(c, {}, {1, 100});
+}
 
 TEST_F(MaxSum, Bfloat16) {
   for (const Case& c : kCases) check(c, {});

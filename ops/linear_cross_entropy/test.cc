@@ -11,7 +11,8 @@
 namespace npuless::linear_cross_entropy {
 namespace {
 
-constexpr int kThreads[] = {1, 2, 3, 7};
+using Threads = std::vector<int>;
+const Threads kThreads = {1, 2, 3, 7};
 
 std::vector<isa::Level> levels() {
   std::vector<isa::Level> all;
@@ -37,7 +38,7 @@ class Grad : public ::testing::Test {
 };
 
 // Values on every level with one thread count, then the other counts bit for bit.
-void check(const Case& c, const Options& o) {
+void check(const Case& c, const Options& o, const Threads& counts = kThreads) {
   SCOPED_TRACE(describe(c, o));
   Problem problem(c, o);
   const ref::GradOutputs want = ref::grad(problem.reference_inputs(), problem.precision());
@@ -45,10 +46,10 @@ void check(const Case& c, const Options& o) {
     SCOPED_TRACE(isa::level_name(level));
     ASSERT_TRUE(isa::set_level(level).ok());
     std::vector<unsigned char> first_input_grad, first_weight_grad;
-    for (const int threads : kThreads) {
+    for (const int threads : counts) {
       ASSERT_TRUE(set_num_threads(threads).ok());
       ASSERT_NO_FATAL_FAILURE(problem.run());
-      if (threads == kThreads[0]) {
+      if (threads == counts[0]) {
         Problem::expect_close("inputGradOut", problem.input_grad, want.input_grad,
                               want.input_bound);
         Problem::expect_close("weightGradOut", problem.weight_grad, want.weight_grad,
@@ -59,6 +60,38 @@ void check(const Case& c, const Options& o) {
       ASSERT_EQ(problem.input_grad.bytes(), first_input_grad) << threads << " threads";
       ASSERT_EQ(problem.weight_grad.bytes(), first_weight_grad) << threads << " threads";
       if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+// More threads than pieces of a panel: panels grow. Few tokens and past two blocks of them.
+TEST_F(Grad, ManyThreads) {
+  for (const Case& c : {Case{3, 17, 4001}, Case{257, 5, 4001}}) check(c, {}, {1, 100});
+}
+
+// … and the order of sums over the vocabulary stays. Its second half is the first one negated, so
+// inputGrad is what the roundings of those sums leave.
+TEST_F(Grad, ManyThreadsKeepTheOrderOfSums) {
+  for (const Case& c : {Case{3, 17, 4800}, Case{257, 5, 4800}}) {
+    Problem problem(c, {.softmax_mode = true});
+    for (int64_t v = 0; v < c.vocab / 2; ++v) {
+      for (int64_t h = 0; h < c.hidden; ++h) {
+        problem.weight.put(v + c.vocab / 2, h, problem.weight.get(v, h));
+      }
+      for (int64_t n = 0; n < c.tokens; ++n) {
+        const double p = problem.softmax.put(n, v, 1.0 + static_cast<double>((7 * n + 3 * v) % 97));
+        problem.softmax.put(n, v + c.vocab / 2, -p);
+      }
+    }
+    for (const isa::Level level : levels()) {
+      SCOPED_TRACE(isa::level_name(level));
+      ASSERT_TRUE(isa::set_level(level).ok());
+      ASSERT_TRUE(set_num_threads(1).ok());
+      ASSERT_NO_FATAL_FAILURE(problem.run());
+      const std::vector<unsigned char> want = problem.input_grad.bytes();
+      ASSERT_TRUE(set_num_threads(100).ok());
+      ASSERT_NO_FATAL_FAILURE(problem.run());
+      ASSERT_EQ(problem.input_grad.bytes(), want);
     }
   }
 }
