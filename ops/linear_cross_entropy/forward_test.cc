@@ -57,7 +57,7 @@ void check(const Case& c, const ForwardOptions& o, const Threads& counts = kThre
 
 constexpr Case kTiny[] = {{1, 1, 1}, {3, 2, 7}, {9, 0, 5}, {7, 5, 2}};
 
-// More threads than pieces of a panel: panels grow. Few tokens and past two blocks of them.
+// More threads than pieces, for few tokens and past two blocks of them.
 TEST_F(MaxSum, ManyThreads) {
   for (const Case& c : {Case{3, 17, 4001}, Case{257, 5, 4001}}) check(c, {}, {1, 100});
 }

@@ -11,38 +11,30 @@ namespace {
 // gradient fall on the same vocabulary rows however long a panel is.
 constexpr int64_t kPanelUnit = 480;
 // Long enough that adding a panel's product into the fp32 [N,H] sums is rare, short enough that
-// the packed panels of a large hidden size stay in a last-level cache. Longer where many threads
-// share few tokens.
+// the packed panels of a large hidden size stay in a last-level cache.
 constexpr int64_t kMaxPanel = 1920;
 // d ⊙ grad of one panel: [N, panel] stays within this many bytes where the unit allows it.
 constexpr int64_t kMaxGradLogitsBytes = int64_t{32} << 20;
 
-// The pieces of N × kMaxPanel at their narrowest.
-int64_t pieces_of(const GradPlan& plan, int64_t tokens) {
-  return plan.few_rows ? kMaxPanel / plan.engine->nr
-                       : ceil_div(tokens, gemm::kRowBlock) * (2 * kMaxPanel / kPanelUnit);
-}
-
-int64_t choose_panel(const GradPlan& plan, int64_t tokens, int64_t vocab, int64_t element_bytes) {
+int64_t choose_panel(int64_t tokens, int64_t vocab, int64_t element_bytes) {
   const int64_t fitting = kMaxGradLogitsBytes / (tokens * element_bytes);
-  const int64_t longest = kMaxPanel * gemm::widen_for(plan.threads, pieces_of(plan, tokens));
-  const int64_t limit = max64(kPanelUnit, min64(longest, fitting / kPanelUnit * kPanelUnit));
+  const int64_t limit = max64(kPanelUnit, min64(kMaxPanel, fitting / kPanelUnit * kPanelUnit));
   const int64_t panels = ceil_div(vocab, limit);
   return round_up(ceil_div(vocab, panels), kPanelUnit);
 }
 
 void plan_blocks(const GradArgs& args, GradPlan& plan) {
-  const int64_t tokens = args.input.rows;
+  const int nr = plan.engine->nr;
   const int64_t hidden = args.input.cols;
   const int64_t panel = min64(plan.panel, args.weight.rows);
+  plan.logits = gemm::choose_blocking(args.input.rows, panel, nr);
+  plan.input_grad = gemm::choose_blocking(args.input.rows, hidden, nr);
+  plan.weight_grad = gemm::choose_blocking(panel, hidden, nr);
+  if (!plan.few_rows) return;
   // Sums over few tokens are soon done: their tiles stay in a second-level cache until rounded.
-  const auto choose = [&](int64_t rows, int64_t cols) {
-    return plan.few_rows ? gemm::choose_streamed_blocking(*plan.engine, rows, cols, plan.threads)
-                         : gemm::choose_blocking(rows, cols, plan.engine->nr, plan.threads);
-  };
-  plan.logits = choose(tokens, panel);
-  plan.input_grad = choose(tokens, hidden);
-  plan.weight_grad = choose(panel, hidden);
+  plan.logits.col_block = gemm::streamed_columns(*plan.engine);
+  plan.input_grad.col_block = gemm::streamed_columns(*plan.engine);
+  plan.weight_grad.col_block = gemm::streamed_columns(*plan.engine);
 }
 
 void book_tokens(int64_t tokens, GradPlan& plan, Ledger& ledger) {
@@ -99,7 +91,7 @@ Status plan_grad(const GradArgs& args, GradPlan& plan) {
   plan.grad_type = bfloat16 ? kGradBfloat16 : kGradFloat32;
   plan.operand_type = bfloat16 ? kBfloat16 : kFloat16;
   plan.few_rows = gemm::has_few_rows(args.input.rows);
-  plan.panel = choose_panel(plan, args.input.rows, args.weight.rows, bfloat16 ? 2 : 4);
+  plan.panel = choose_panel(args.input.rows, args.weight.rows, bfloat16 ? 2 : 4);
   plan_blocks(args, plan);
   Ledger ledger;
   book_tokens(args.input.rows, plan, ledger);

@@ -14,8 +14,7 @@ namespace {
 // Columns reduced at once. A constant, and a multiple of every engine's NR, so that the order of
 // sums depends on V alone.
 constexpr int64_t kSegment = 480;
-// As in the gradient: few passes over X, and packed panels that stay in a last-level cache. Longer
-// where many threads share few tokens.
+// As in the gradient: few passes over X, and packed panels that stay in a last-level cache.
 constexpr int64_t kMaxPanel = 4 * kSegment;
 // Tokens merged or written at once.
 constexpr int64_t kTokens = 128;
@@ -236,10 +235,9 @@ Status plan_online_max_sum(const OnlineMaxSumArgs& args, OnlineMaxSumPlan& plan)
   plan.threads = num_threads();
   plan.operand_type = args.input.dtype == DType::kBfloat16 ? kBfloat16 : kFloat16;
   plan.few_rows = gemm::has_few_rows(args.input.rows);
-  const int64_t pieces = ceil_div(args.input.rows, gemm::kRowBlock) * (kMaxPanel / kSegment);
-  plan.panel = kMaxPanel * gemm::widen_for(plan.threads, pieces);
-  plan.blocking = gemm::choose_blocking(args.input.rows, min64(plan.panel, args.weight.rows),
-                                        kSegment, plan.threads);
+  plan.panel = kMaxPanel;
+  plan.blocking =
+      gemm::choose_blocking(args.input.rows, min64(kMaxPanel, args.weight.rows), kSegment);
   book(args, plan);
   return {};
 }

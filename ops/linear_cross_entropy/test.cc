@@ -64,7 +64,7 @@ void check(const Case& c, const Options& o, const Threads& counts = kThreads) {
   }
 }
 
-// More threads than pieces of a panel: panels grow. Few tokens and past two blocks of them.
+// More threads than pieces, for few tokens and past two blocks of them.
 TEST_F(Grad, ManyThreads) {
   for (const Case& c : {Case{3, 17, 4001}, Case{257, 5, 4001}}) check(c, {}, {1, 100});
 }

@@ -12,10 +12,8 @@ namespace {
 
 constexpr int64_t kMinColumns = 480;
 constexpr int64_t kMaxColumns = 1920;
-// Enough pieces that the last ones do not leave workers idle for long.
-constexpr int64_t kPiecesPerThread = 4;
+// Enough pieces that the last ones do not leave workers idle.
 constexpr int64_t kWantedPieces = 16;
-constexpr int64_t kMostWidening = 8;
 
 int64_t source_bytes(Source source) {
   return source == Source::kFloat32 ? 4 : 2;
@@ -43,23 +41,12 @@ int64_t Blocking::pieces() const {
   return ceil_div(rows, kRowBlock) * ceil_div(cols, col_block);
 }
 
-Blocking choose_blocking(int64_t rows, int64_t cols, int64_t unit, int threads) {
-  const int64_t down = max64(1, ceil_div(rows, kRowBlock));
-  const int64_t across = ceil_div(max64(kWantedPieces, kPiecesPerThread * threads), down);
+Blocking choose_blocking(int64_t rows, int64_t cols, int64_t unit) {
+  const int64_t across = max64(1, ceil_div(kWantedPieces, ceil_div(rows, kRowBlock)));
   const int64_t wanted = round_up(ceil_div(cols, across), unit);
-  const bool scarce = down * ceil_div(cols, kMinColumns) < 2 * threads;
-  const int64_t low = round_up(scarce ? kMinColumns / 2 : kMinColumns, unit);
+  const int64_t low = round_up(kMinColumns, unit);
   const int64_t high = max64(unit, kMaxColumns / unit * unit);
   return {rows, cols, min64(high, max64(low, wanted))};
-}
-
-int64_t widen_for(int threads, int64_t pieces) {
-  return max64(1, min64(kMostWidening, ceil_div(2 * threads, max64(1, pieces))));
-}
-
-Blocking choose_streamed_blocking(const Engine& engine, int64_t rows, int64_t cols, int threads) {
-  const int64_t wanted = round_up(ceil_div(cols, kPiecesPerThread * threads), engine.nr);
-  return {rows, cols, max64(engine.nr, min64(streamed_columns(engine), wanted))};
 }
 
 Block block_at(const Blocking& blocking, int64_t index) {

@@ -23,13 +23,8 @@ struct Blocking {
 };
 
 // Column blocks are multiples of `unit`, at least 480 and at most 1920 columns where the result is
-// that wide: enough that packing A, once per piece, is below 2 % of its use. Where that leaves
-// fewer than two pieces a thread, at least 240.
-Blocking choose_blocking(int64_t rows, int64_t cols, int64_t unit, int threads);
-
-// How many columns to handle at once, as a multiple, 1 to 8, of those that make `pieces` pieces: so
-// many that every thread finds two.
-int64_t widen_for(int threads, int64_t pieces);
+// that wide: enough that packing A, once per piece, is below 2 % of its use.
+Blocking choose_blocking(int64_t rows, int64_t cols, int64_t unit);
 
 // One of them. Columns vary fastest: neighbouring pieces read the same rows of A.
 struct Block {
@@ -83,10 +78,6 @@ constexpr bool has_few_rows(int64_t rows) {
 constexpr int64_t streamed_columns(const Engine& engine) {
   return 8 * engine.nr;
 }
-
-// Pieces of few rows: as many columns each as are packed at once, or fewer where that leaves fewer
-// than four pieces a thread, in multiples of NR. What they cost to pack does not depend on it.
-Blocking choose_streamed_blocking(const Engine& engine, int64_t rows, int64_t cols, int threads);
 
 // Scratch of one worker for the columns packed at once.
 int64_t streamed_block_bytes(const Engine& engine);
