@@ -46,18 +46,40 @@ static void pack_generic(const gemm::Operand& source, int64_t first_line, int64_
   }
 }
 
-// One whole panel of lines that are contiguous along k. Returns the k done.
+// Reads jump from line to line and writes from k to k, which the hardware prefetchers do not
+// follow: what comes next is fetched by hand.
+template <int WRITE, class T>
+static void prefetch(const T* begin, int64_t count) {
+  for (int64_t i = 0; i < count; i += 64 / static_cast<int64_t>(sizeof(T))) {
+    __builtin_prefetch(begin + i, WRITE);
+  }
+}
+
+// `panels` whole panels of lines that are contiguous along k, a stretch of k of one panel at a
+// time: all its lines before the next stretch, so that the piece of the panel they fill (width × 64
+// elements) stays in the first-level cache while its lines are written 4 at a time. Returns the k
+// done.
 template <class F>
-static int64_t pack_along_k(const gemm::Operand& source, int64_t first_line, int64_t k, int width,
-                            typename F::Packed* panel) {
-  // All lines of a stretch of k before the next: the piece of the panel they fill (width × 64
-  // elements) stays in the first-level cache while its lines are written 4 at a time.
+static int64_t pack_along_k(const gemm::Operand& source, int64_t panels, int64_t k, int width,
+                            int64_t stride, typename F::Packed* out) {
   constexpr int64_t kStretch = 64;
+  // At least this many lines' stretches are on their way.
+  constexpr int kLinesAhead = 24;
   const int64_t k_fast = k / F::kQuad * F::kQuad;
+  const int64_t stretches = (k_fast + kStretch - 1) / kStretch;
   const int64_t group = width * F::kUnit;
-  for (int64_t begin = 0; begin < k_fast; begin += kStretch) {
+  const int64_t ahead = (kLinesAhead + width - 1) / width;
+  for (int64_t i = 0; i < panels * stretches; ++i) {
+    const int64_t first_line = i / stretches * width;
+    const int64_t begin = i % stretches * kStretch;
     const int64_t end = begin + kStretch < k_fast ? begin + kStretch : k_fast;
-    for (int line = 0; line < width; line += 4) {
+    typename F::Packed* panel = out + i / stretches * stride;
+    const int64_t next = i + ahead < panels * stretches ? i + ahead : i;
+    const auto* read = element<F>(source, next / stretches * width, next % stretches * kStretch);
+    const auto* written = panel + (i + 1 < panels * stretches ? begin + kStretch : begin) * width;
+    for (int line = 0; line < width; line += 4, written += 4 * kStretch) {
+      for (int j = 0; j < 4; ++j, read += source.line_stride) prefetch<0>(read, kStretch);
+      prefetch<1>(written, 4 * kStretch);
       const auto* in = element<F>(source, first_line + line, 0);
       for (int64_t kk = begin; kk < end; kk += F::kQuad) {
         F::transpose4(in + kk, source.line_stride, panel + kk * width + line * F::kUnit, group);
@@ -81,8 +103,13 @@ static bool is_plain(const gemm::Operand& source, int64_t kk) {
 template <class F>
 static int64_t pack_along_lines(const gemm::Operand& source, int64_t panels, int64_t k, int width,
                                 int64_t stride, typename F::Packed* out) {
+  constexpr int64_t kUnitsAhead = 8;
   const int64_t k_fast = k / F::kUnit * F::kUnit;
   for (int64_t kk = 0; kk < k_fast; kk += F::kUnit) {
+    for (int64_t unit = 0; unit < F::kUnit; ++unit) {
+      const int64_t next = kk + kUnitsAhead * F::kUnit + unit;
+      if (next < k_fast) prefetch<0>(element<F>(source, 0, next), panels * width);
+    }
     const bool plain = is_plain<F>(source, kk);
     for (int64_t p = 0; p < panels; ++p) {
       typename F::Packed* panel = out + p * stride;
@@ -110,14 +137,13 @@ static void pack(const gemm::Operand& source, int64_t lines, int64_t k, int widt
   const bool along_k = F::kQuad > 0 && source.k_stride == 1 && source.k_scale == nullptr;
   int64_t k_done = 0;
   if constexpr (F::kQuad > 0) {
-    if (!along_k && source.line_stride == 1) {
+    if (along_k) {
+      k_done = pack_along_k<F>(source, whole, k, width, stride, out);
+    } else if (source.line_stride == 1) {
       k_done = pack_along_lines<F>(source, whole, k, width, stride, out);
     }
   }
   for (int64_t p = 0; p < whole; ++p) {
-    if constexpr (F::kQuad > 0) {
-      if (along_k) k_done = pack_along_k<F>(source, p * width, k, width, out + p * stride);
-    }
     pack_generic<F>(source, p * width, width, k, k_done, k_end, width, out + p * stride);
   }
   if (whole * width == lines) return;
