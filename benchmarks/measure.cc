@@ -18,8 +18,8 @@ namespace {
 constexpr double kSeconds = 1.0;
 constexpr int kRounds = 5;
 constexpr double kPatience = 10.0;
-// A turn is as many runs as take this long, one at least. Problems without a roof fit the caches,
-// where a program that calls them in a row finds them, and its threads awake: so does theirs.
+// A turn is as many runs as take this long, one at least. Problems without a roof are too small for
+// one: a program that calls them in a row finds its threads awake, and mostly its data in a cache.
 constexpr double kShortestTurn = 20e-6;
 constexpr double kShortestWarmTurn = 5e-3;
 
@@ -75,6 +75,7 @@ void time_rounds(const Entry& entry, Work& work, Baseline* baseline, Result& res
   std::vector<double> own, others;
   const double shortest = entry.roof == Roof::kNone ? kShortestWarmTurn : kShortestTurn;
   const auto repeats_of = [&](auto body) {
+    body();  // wakes the threads
     const double once = seconds_of(body);
     return once < shortest ? static_cast<int>(shortest / once) + 1 : 1;
   };

@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t kSegment = 480;
 // As in the gradient: few passes over X, and packed panels that stay in a last-level cache.
 constexpr int64_t kMaxPanel = 4 * kSegment;
+// Nothing is packed for few tokens, and each segment is one piece of work.
+constexpr int64_t kFewTokensPanel = 16 * kSegment;
 // Tokens merged or written at once.
 constexpr int64_t kTokens = 128;
 
@@ -235,9 +237,9 @@ Status plan_online_max_sum(const OnlineMaxSumArgs& args, OnlineMaxSumPlan& plan)
   plan.threads = num_threads();
   plan.operand_type = args.input.dtype == DType::kBfloat16 ? kBfloat16 : kFloat16;
   plan.few_rows = gemm::has_few_rows(args.input.rows);
-  plan.panel = kMaxPanel;
+  plan.panel = plan.few_rows ? kFewTokensPanel : kMaxPanel;
   plan.blocking =
-      gemm::choose_blocking(args.input.rows, min64(kMaxPanel, args.weight.rows), kSegment);
+      gemm::choose_blocking(args.input.rows, min64(plan.panel, args.weight.rows), kSegment);
   book(args, plan);
   return {};
 }

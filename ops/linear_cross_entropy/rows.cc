@@ -12,7 +12,7 @@ const Kernels& kernels_for([[maybe_unused]] isa::Level level) {
 }
 
 Status check_size(int64_t tokens, int64_t hidden, int64_t vocab) {
-  // A panel is below 2^11 rows and an element at most 4 bytes, so every piece of a workspace stays
+  // A packed panel is below 2^11 rows and an element at most 4 bytes, so every piece of a workspace stays
   // below 2^59 bytes.
   constexpr int64_t kMaxDim = int64_t{1} << 44;
   constexpr double kMaxElements = 0x1p56;

@@ -94,13 +94,19 @@ inline void scale_row(const RowSum& sum, Addends<T, true>& addend, T* out) {
 // loop below gets through about 30 lines.
 constexpr int64_t kSpreadAheadBytes = 32 * kLineBytes;
 
-// A slot's row, and the next slot's row or null: the fetches of this row's end go to its start,
-// which the hardware prefetchers cannot guess.
+// A slot's row, and the next slot's row or null. The hardware prefetchers cannot guess where that
+// starts, so it is fetched while this one ends.
 template <class T>
-struct RowPair {
+struct SlotRow {
   const T* x;
   const T* next;
 };
+
+template <class T>
+inline void prefetch_start(const T* row, int64_t cols, int64_t most_bytes) {
+  const int64_t bytes = cols * static_cast<int64_t>(sizeof(T));
+  prefetch_bytes(row, bytes < most_bytes ? bytes : most_bytes);
+}
 
 template <bool STREAM, class T>
 inline void dot_and_scale_block(const T* x, const T* grad, F32 weight, Pair (&sums)[kDotPairs],
@@ -123,7 +129,7 @@ inline void dot_and_scale_block(const T* x, const T* grad, F32 weight, Pair (&su
 // Both at once where columns adjoin, so that loads and stores keep memory busy together. Streams
 // to whole lines, from the first column on.
 template <bool STREAM, class T>
-inline float dot_and_scale_row(const RowPair<T>& rows, const T* grad, int64_t cols,
+inline float dot_and_scale_row(const SlotRow<T>& row, const T* grad, int64_t cols,
                                Addends<T, true>& addend, T* out) {
   constexpr int64_t kAheadColumns = kSpreadAheadBytes / static_cast<int64_t>(sizeof(T));
   constexpr int64_t kBlockBytes = kDotLanes * static_cast<int64_t>(sizeof(T));
@@ -133,34 +139,35 @@ inline float dot_and_scale_row(const RowPair<T>& rows, const T* grad, int64_t co
   const int64_t ahead = cols < kAheadColumns ? cols : kAheadColumns;
   int64_t column = 0;
   for (; column + kDotLanes <= cols - ahead; column += kDotLanes) {
-    prefetch_bytes(rows.x + column + ahead, kBlockBytes);
-    dot_and_scale_block<STREAM>(rows.x + column, grad + column, weight, sums, out + column);
+    prefetch_bytes(row.x + column + ahead, kBlockBytes);
+    dot_and_scale_block<STREAM>(row.x + column, grad + column, weight, sums, out + column);
   }
-  const T* next = (rows.next != nullptr ? rows.next : rows.x) - column;
+  const int64_t turn = column;
   for (; column + kDotLanes <= cols; column += kDotLanes) {
-    prefetch_bytes(next + column, kBlockBytes);
-    dot_and_scale_block<STREAM>(rows.x + column, grad + column, weight, sums, out + column);
+    if (row.next != nullptr) prefetch_bytes(row.next + (column - turn), kBlockBytes);
+    dot_and_scale_block<STREAM>(row.x + column, grad + column, weight, sums, out + column);
   }
   sum_ragged(addend, column, cols, out);
-  add_rest(rows.x + column, 1, grad + column, 1, static_cast<int>(cols - column), sums);
+  add_rest(row.x + column, 1, grad + column, 1, static_cast<int>(cols - column), sums);
   return sum_lanes<T>(sums);
 }
 
 // The dot product of a slot whose row `out` is written unless it is null.
 template <class T>
-inline float spread_row(const Spread& spread, const RowSum& scaled, const RowPair<T>& rows,
+inline float spread_row(const Spread& spread, const RowSum& scaled, const SlotRow<T>& row,
                         Addends<T, true>& addend, T* out) {
   const T* grad = addend.rows[0];
   const bool adjoin = columns_adjoin(spread.rows, spread.out, spread.cols) &&
                       columns_adjoin(spread.grad, spread.out, spread.cols);
   if (out != nullptr && adjoin && !spread.stream) {
-    return dot_and_scale_row<false>(rows, grad, spread.cols, addend, out);
+    return dot_and_scale_row<false>(row, grad, spread.cols, addend, out);
   }
   if (out != nullptr && adjoin && columns_to_line(out, spread.cols) == 0) {
-    return dot_and_scale_row<true>(rows, grad, spread.cols, addend, out);
+    return dot_and_scale_row<true>(row, grad, spread.cols, addend, out);
   }
+  if (row.next != nullptr) prefetch_start(row.next, spread.cols, kAheadBytes);
   if (out != nullptr) scale_row(scaled, addend, out);
-  return dot_row(rows.x, spread.rows.col_stride, grad, spread.grad.col_stride, spread.cols);
+  return dot_row(row.x, spread.rows.col_stride, grad, spread.grad.col_stride, spread.cols);
 }
 
 // The first slot in [slot, last) that has a row, else `last`.
@@ -181,8 +188,9 @@ void spread_rows(const Slots& slots, const Spread& spread, int64_t begin, int64_
   Addends<T, true> addend;
   addend.count = 1;
   addend.start = -0.0f;
-  int64_t next = 0;
-  for (int64_t slot = find_slot(slots, first, last); slot < last; slot = next) {
+  int64_t next = find_slot(slots, first, last);
+  if (next < last) prefetch_start(row_at(row_of(slots, next)), spread.cols, kSpreadAheadBytes);
+  for (int64_t slot = next; slot < last; slot = next) {
     next = find_slot(slots, slot + 1, last);
     const int64_t row = row_of(slots, slot);
     const bool writes = spread.writers == nullptr || spread.writers[row] == slot;
@@ -190,8 +198,8 @@ void spread_rows(const Slots& slots, const Spread& spread, int64_t begin, int64_
     addend.rows[0] =
         static_cast<const T*>(spread.grad.data) + slot / slots.topk * spread.grad.row_stride;
     T* out = static_cast<T*>(spread.out.data) + row * spread.out.row_stride;
-    const RowPair<T> rows{row_at(row), next < last ? row_at(row_of(slots, next)) : nullptr};
-    spread.dots[slot - first] = spread_row(spread, scaled, rows, addend, writes ? out : nullptr);
+    const SlotRow<T> read{row_at(row), next < last ? row_at(row_of(slots, next)) : nullptr};
+    spread.dots[slot - first] = spread_row(spread, scaled, read, addend, writes ? out : nullptr);
   }
   if (spread.stream) stream_fence();
 }

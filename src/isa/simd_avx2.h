@@ -182,7 +182,7 @@ inline Pair load_pair(const bf16* p) {
 }
 
 // For NaN, whose carry must not reach the sign.
-[[gnu::noinline, gnu::cold]] static __m256i narrow_bf16_lanes(Pair x) {
+[[gnu::noinline, gnu::cold]] __m256i narrow_bf16_lanes(Pair x) {
   return _mm256_blend_epi16(_mm256_srli_epi32(round_bf16(x.first), 16), round_bf16(x.second), 0xAA);
 }
 

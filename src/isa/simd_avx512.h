@@ -182,13 +182,12 @@ inline Pair load_pair(const bf16* p) {
 }
 
 // For NaN, whose carry must not reach the sign.
-[[gnu::noinline, gnu::cold]] static __m512i narrow_bf16_lanes(Pair x) {
+[[gnu::noinline, gnu::cold]] __m512i narrow_bf16_lanes(Pair x) {
   return _mm512_or_si512(_mm512_srli_epi32(round_bf16(x.first), 16),
                          _mm512_and_si512(round_bf16(x.second), _mm512_set1_epi32(-0x10000)));
 }
 
-// Both halves of every lane at once: `kept` and `cut` hold the upper and lower 16 bits of all
-// elements in order, and the average's top bit is the carry of cut + 0x7FFF + (kept's last bit).
+// As in simd_avx2.h.
 inline __m512i narrow_bf16(Pair x) {
   constexpr __mmask32 kOdd = 0xAAAAAAAA;
   const __m512i even = _mm512_castps_si512(x.first);

@@ -3,7 +3,9 @@
 
 #include <bit>
 #include <cstring>
+#include <ios>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/half.h"
