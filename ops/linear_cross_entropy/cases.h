@@ -12,11 +12,12 @@ struct Case {
 };
 
 // Correctness: ones, primes, one past a tile (4, 8, 24, 48), past a k block (240, 480), past a
-// token block (128), past a panel (1920), and shapes from others' bug reports.
+// token block (128), past a panel (1920, and 7680 for few tokens), and shapes from others' bug
+// reports.
 inline constexpr Case kCases[] = {
     {1, 1, 128},    {2, 1, 128},    {1, 48, 1921},  {5, 3, 129},    {8, 10, 128},   {33, 31, 251},
     {188, 31, 131}, {128, 64, 480}, {129, 65, 481}, {4, 7, 128},    {17, 241, 240}, {257, 129, 331},
-    {3, 17, 4001},  {70, 482, 150}, {80, 125, 192}, {64, 25, 1943},
+    {3, 17, 4001},  {70, 482, 150}, {80, 125, 192}, {64, 25, 1943}, {5, 3, 7687},
 };
 
 // Speed: the first is the shape that the README quotes; then a rank's eighth of Llama 3's

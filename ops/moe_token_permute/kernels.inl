@@ -37,6 +37,12 @@ inline void prefetch_bytes(const void* begin, int64_t bytes) {
   }
 }
 
+template <class T>
+inline void prefetch_start(const T* row, int64_t cols, int64_t most_bytes) {
+  const int64_t bytes = cols * static_cast<int64_t>(sizeof(T));
+  prefetch_bytes(row, bytes < most_bytes ? bytes : most_bytes);
+}
+
 // The rows that one token sums, in slot order.
 template <class T, bool WEIGHTED>
 struct Addends {
@@ -55,14 +61,12 @@ inline void find_addends(const Slots& slots, const RowSum& sum, int64_t token, c
   const T* data = static_cast<const T*>(sum.rows.data);
   addends.count = 0;
   addends.start = 0.0f;
-  const int64_t row_bytes = sum.cols * static_cast<int64_t>(sizeof(T));
-  const int64_t start_bytes = row_bytes < kAheadBytes ? row_bytes : kAheadBytes;
   for (int64_t j = 0; j < slots.topk; ++j) {
     const int64_t row = row_of(slots, token * slots.topk + j);
     if (row < 0 || (WEIGHTED && weights[j] == 0.0f)) continue;
     if (j == 0) addends.start = -0.0f;
     const T* address = data + row * sum.rows.row_stride;
-    prefetch_bytes(address, start_bytes);
+    prefetch_start(address, sum.cols, kAheadBytes);
     if constexpr (WEIGHTED) addends.weights[addends.count] = weights[j];
     addends.rows[addends.count++] = address;
   }

@@ -102,10 +102,16 @@ struct SlotRow {
   const T* next;
 };
 
+// What the fused loop reads `ahead` columns after `column`, of this row or the next.
 template <class T>
-inline void prefetch_start(const T* row, int64_t cols, int64_t most_bytes) {
-  const int64_t bytes = cols * static_cast<int64_t>(sizeof(T));
-  prefetch_bytes(row, bytes < most_bytes ? bytes : most_bytes);
+inline void prefetch_ahead(const SlotRow<T>& row, int64_t column, int64_t cols, int64_t ahead) {
+  constexpr int64_t kBlockBytes = kDotLanes * static_cast<int64_t>(sizeof(T));
+  const int64_t beyond = column + ahead - cols;
+  if (beyond < 0) {
+    prefetch_bytes(row.x + column + ahead, kBlockBytes);
+  } else if (row.next != nullptr) {
+    prefetch_bytes(row.next + beyond, kBlockBytes);
+  }
 }
 
 template <bool STREAM, class T>
@@ -132,19 +138,13 @@ template <bool STREAM, class T>
 inline float dot_and_scale_row(const SlotRow<T>& row, const T* grad, int64_t cols,
                                Addends<T, true>& addend, T* out) {
   constexpr int64_t kAheadColumns = kSpreadAheadBytes / static_cast<int64_t>(sizeof(T));
-  constexpr int64_t kBlockBytes = kDotLanes * static_cast<int64_t>(sizeof(T));
   const F32 weight = broadcast(addend.weights[0]);
   Pair sums[kDotPairs];
   for (Pair& pair : sums) pair = {zero(), zero()};
   const int64_t ahead = cols < kAheadColumns ? cols : kAheadColumns;
   int64_t column = 0;
-  for (; column + kDotLanes <= cols - ahead; column += kDotLanes) {
-    prefetch_bytes(row.x + column + ahead, kBlockBytes);
-    dot_and_scale_block<STREAM>(row.x + column, grad + column, weight, sums, out + column);
-  }
-  const int64_t turn = column;
   for (; column + kDotLanes <= cols; column += kDotLanes) {
-    if (row.next != nullptr) prefetch_bytes(row.next + (column - turn), kBlockBytes);
+    prefetch_ahead(row, column, cols, ahead);
     dot_and_scale_block<STREAM>(row.x + column, grad + column, weight, sums, out + column);
   }
   sum_ragged(addend, column, cols, out);
